@@ -1,7 +1,7 @@
 add_library(oomlab_flags INTERFACE)
 target_include_directories(oomlab_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(oomlab_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-restrict>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
 if(OOMLAB_WERROR)
   target_compile_options(oomlab_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
