@@ -10,7 +10,11 @@
 
 namespace oomlab {
 
+// g++ 12 takes the scoped enumerator i32 for a shadow of the integer type of that name.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 enum class DType : unsigned char { f32, f16, bf16, i8, fp8, i32 };
+#pragma GCC diagnostic pop
 constexpr u64 dtype_bytes(DType t) {
     switch (t) {
         case DType::f32:
