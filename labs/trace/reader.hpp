@@ -62,6 +62,9 @@ class Reader {
     u64 bytes_read() const;
     bool finished() const;   // a finish record was seen, or the supervisor closed the file
     u64 dropped() const;     // samples and maps the writer could not keep
+    u64 lost() const;        // records that are always kept, and for which even the reserve was full
+    // Why the log ends before the file says it should ("" when all is well): one line for people.
+    std::string damage() const;
 
   private:
     struct State;

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/device/device_error.hpp"
 #include "kernels/device/owner.hpp"
@@ -27,7 +28,7 @@ enum class Phase : std::uint16_t {
     start, host_load, context, weights, profile, kv_pool, graph_capture, warmup, serving, shutdown,
     count_
 };
-const char* phase_name(Phase phase);  // "host_load", ...
+const char* phase_name(Phase phase);  // "host_load", ...; "unknown" for a number from a damaged file
 
 enum class RecordType : std::uint16_t {
     none = 0,
@@ -54,6 +55,8 @@ enum class RecordType : std::uint16_t {
     evidence,      // JSON tail: what the supervisor found after death
     ready,         // the server acknowledges (tests of the recorder)
 };
+
+const char* record_type_name(RecordType type);  // "phase", ...
 
 struct PhaseRecord {
     Phase phase = Phase::start;
@@ -92,6 +95,7 @@ struct SampleRecord {
 enum class RequestEvent : std::uint16_t {
     arrival, admission, rejection, preemption, completion, cancelled, failed, first_token
 };
+const char* request_event_name(RequestEvent event);  // "arrival", ...
 struct RequestRecord {
     std::uint32_t request;   // number in order of arrival, from 0
     RequestEvent event;
@@ -126,6 +130,7 @@ enum class FailureKind : std::uint16_t {
     host_alloc,         // the host's allocator said no
     internal,
 };
+const char* failure_kind_name(FailureKind kind);  // "allocator_oom", ...
 struct FailureRecord {
     FailureKind kind;
     Phase phase;
@@ -135,6 +140,7 @@ struct FailureRecord {
     std::uint8_t sticky, capped, pad;   // capped: a per-process fraction or limit, not the card
     std::uint32_t request;           // whose tensors, or kNoRequest
     std::uint32_t step_prefill_tokens, step_decode_tokens, step_requests, longest_prompt;
+    std::uint32_t pad2 = 0;
     std::uint64_t requested_bytes, rounded_bytes, segment_bytes;
     std::uint64_t device_total_bytes, device_free_bytes, other_processes_bytes, limit_bytes;
     std::uint64_t allocated_bytes, reserved_bytes, largest_free_block_bytes, inactive_split_bytes;
@@ -214,6 +220,17 @@ struct RingOp {
     std::uint32_t repeat;     // the pattern that ends here was repeated this many times more
     std::uint32_t pad;
 };
+// Padding that nobody sets would make two runs differ: every byte of a record has a name.
+static_assert(std::has_unique_object_representations_v<SampleRecord>);
+static_assert(std::has_unique_object_representations_v<RequestRecord>);
+static_assert(std::has_unique_object_representations_v<SegmentRecord>);
+static_assert(std::has_unique_object_representations_v<RetryRecord>);
+static_assert(std::has_unique_object_representations_v<FailureRecord>);
+static_assert(std::has_unique_object_representations_v<OutsideRecord>);
+static_assert(std::has_unique_object_representations_v<BlockMapRecord>);
+static_assert(std::has_unique_object_representations_v<KvMapRecord>);
+static_assert(sizeof(BudgetRecord) == 18 * 8);
+static_assert(sizeof(FinishRecord) == 2 * 4 + 11 * 8 + 11 * 8 + 2 * kOwners * 8);
 static_assert(sizeof(RingOp) == 48);
 static_assert(sizeof(MapSegment) == 32);
 static_assert(sizeof(MapBlock) == 24);
