@@ -113,6 +113,8 @@ class Device {
     virtual u64 outside_bytes() const = 0;
     // A fault that really happens on a real chip and is planted on a simulated one: an illegal
     // access, a bad launch configuration, a device-side assert, a library that cannot allocate.
+    // What a launch or a library refuses is returned here; what a kernel does wrong may pass here
+    // and be reported by whichever call comes next, end_step() at the latest.
     virtual DeviceResult<void> provoke(DeviceErrc code) = 0;
 };
 

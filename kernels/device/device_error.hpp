@@ -69,7 +69,7 @@ struct DeviceError {
     DeviceErrc code = DeviceErrc::unknown;
     DeviceCall call = DeviceCall::launch;
     u64 bytes = 0;        // what was asked, where the call has a size
-    std::string detail;   // "CUBLAS_STATUS_ALLOC_FAILED", a kernel's name; may be empty
+    std::string detail{};   // "CUBLAS_STATUS_ALLOC_FAILED", a kernel's name; may be empty
 
     bool out_of_memory() const { return code == DeviceErrc::memory_allocation; }
     bool sticky() const { return is_sticky(code); }
