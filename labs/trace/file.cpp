@@ -93,7 +93,7 @@ Result<void> create_trace_file(const std::string& path, const FileSizes& sizes) 
     if (const int error = ::posix_fallocate(file.fd, 0, static_cast<off_t>(total)); error != 0) {
         return io_error(path, fmt::format("no room for a trace of {}", human_bytes(total)).c_str(), error);
     }
-    // Populating a writable shared mapping makes and dirties every page, charged to this process.
+    // Every page is made here and charged to this process, not to the one that will write.
     void* at = ::mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file.fd, 0);
     if (at == MAP_FAILED) return io_error(path, "cannot map the trace file", errno);
     const FileHeader header = make_header(virtual_bytes, wall_bytes, kRingOps, false);

@@ -76,10 +76,15 @@ std::vector<RingOp> Reader::ring() const {
     for (std::size_t slot = 0; slot < region.size() / sizeof(RingOp); ++slot) {
         std::array<u64, kWords> words{};
         for (std::size_t w = 0; w < kWords; ++w) words[w] = load(slot * kWords + w);
+        // Both copies of the number must be the same, also after the rest was read, and must belong
+        // to this slot.
         const u64 seq = words[0];
-        // The number must be the same after the rest was read, and belong to this slot.
-        if (seq == 0 || load(slot * kWords) != seq || (seq - 1) % kRingOps != slot) continue;
-        const auto op = std::bit_cast<RingOp>(words);
+        if (seq == 0 || (seq - 1) % kRingOps != slot || words[5] >> 32 != (seq & 0xffffffff) ||
+            load(slot * kWords + 5) != words[5] || load(slot * kWords) != seq) {
+            continue;
+        }
+        auto op = std::bit_cast<RingOp>(words);
+        op.pad = 0;
         if (op.owner >= Owner::count_ || op.kind > OpKind::failed) continue;
         ops.push_back(op);
     }

@@ -218,7 +218,7 @@ struct RingOp {
     Owner owner;
     OpKind kind;
     std::uint32_t repeat;     // the pattern that ends here was repeated this many times more
-    std::uint32_t pad;
+    std::uint32_t pad;        // in the file: the lower half of seq, so that torn slots show
 };
 // Padding that nobody sets would make two runs differ: every byte of a record has a name.
 static_assert(std::has_unique_object_representations_v<SampleRecord>);

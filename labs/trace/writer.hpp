@@ -64,16 +64,18 @@ class Writer {
     // The ring. `op.seq` is set here. Six stores: it is called for every allocation and free.
     // Same thread as append().
     void ring(const RingOp& op) {
-        u64* slot = ring_ + (ring_seq_ % kRingOps) * kRingWords;
-        // The number goes last and is 0 meanwhile: a slot that was cut short is left out by readers.
-        store(slot[0], 0);
+        const u64 seq = ++ring_seq_;
+        u64* slot = ring_ + ((seq - 1) % kRingOps) * kRingWords;
+        // The number's lower half goes first, the whole of it last: in a slot that was cut short
+        // the two differ, and readers leave it out.
+        store(slot[5], u64{op.repeat} | seq << 32);
         store(slot[1], static_cast<u64>(op.time_us));
         store(slot[2], op.address);
         store(slot[3], op.bytes);
-        store(slot[4], u64{op.request} | u64{op.op} << 32 | u64{static_cast<unsigned char>(op.owner)} << 48 |
+        store(slot[4], u64{op.request} | u64{op.op} << 32 |
+                           u64{static_cast<unsigned char>(op.owner)} << 48 |
                            u64{static_cast<unsigned char>(op.kind)} << 56);
-        store(slot[5], op.repeat);
-        store(slot[0], ++ring_seq_);
+        store(slot[0], seq);
     }
 
     u64 dropped() const;

@@ -88,6 +88,21 @@ TEST_CASE("trace: the ring holds the last 65536 operations and no more") {
     CHECK(ops.back().address == kRingOps + 1000);
 }
 
+TEST_CASE("trace: a ring slot that was cut short is left out, its neighbours stay") {
+    const TempDir dir;
+    { auto writer = make_writer(dir.file("a.trace")); write_little_run(*writer); }
+    std::string bytes = read_file(dir.file("a.trace"));
+    const std::size_t ring = 4096 + kSmall.virtual_log_bytes + kSmall.wall_log_bytes;
+    // Slot 2 was to be overwritten one round later: the lower half went in, the rest did not.
+    const u32 next_round = 3 + kRingOps;
+    bytes.replace(ring + 2 * sizeof(RingOp) + 44, 4, reinterpret_cast<const char*>(&next_round), 4);
+    write_file(dir.file("a.trace"), bytes);
+    const auto ops = open_reader(dir.file("a.trace"))->ring();
+    REQUIRE(ops.size() == 4);
+    CHECK(ops[1].seq == 2);
+    CHECK(ops[2].seq == 4);
+}
+
 TEST_CASE("trace: a live reader gets only what is new") {
     const TempDir dir;
     auto writer = make_writer(dir.file("a.trace"));
