@@ -116,6 +116,7 @@ DeviceResult<void*> CudaMemory::host_alloc(u64 bytes) {
 
 DeviceResult<void> CudaMemory::host_free(void* pointer) {
     OOMLAB_TRY_VOID(s_.enter());
+    if (pointer == nullptr) return {};
     OOMLAB_TRY_VOID(s_.check(s_.api.free_host(pointer), DeviceCall::host_free));
     s_.pinned.erase(pointer);
     return {};

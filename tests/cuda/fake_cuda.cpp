@@ -25,13 +25,24 @@ const host::Translate kSameAddress{};   // device addresses are host addresses h
 u64 id_of(Handle handle) { return reinterpret_cast<u64>(handle); }
 Handle handle_of(u64 id) { return reinterpret_cast<Handle>(id); }
 
-// Untouched pages cost nothing, so that a fake card may be large.
-u64 map_pages(u64 bytes) {
-    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return p == MAP_FAILED ? 0 : reinterpret_cast<u64>(p);
+// Untouched pages cost nothing, so that a fake card may be large. Aligned as the driver aligns.
+constexpr u64 kAlignment = 2 * kMiB;
+void unmap_pages(u64 address, u64 bytes) {
+    munmap(reinterpret_cast<void*>(address), round_up(bytes, kAlignment));
 }
-void unmap_pages(u64 address, u64 bytes) { munmap(reinterpret_cast<void*>(address), bytes); }
+u64 map_pages(u64 bytes) {
+    const u64 size = round_up(bytes, kAlignment);
+    void* p = mmap(nullptr, size + kAlignment, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return 0;
+    const u64 start = reinterpret_cast<u64>(p);
+    const u64 address = round_up(start, kAlignment);
+    if (address != start) munmap(p, address - start);
+    if (address != start + kAlignment) {
+        munmap(reinterpret_cast<void*>(address + size), start + kAlignment - address);
+    }
+    return address;
+}
 
 }  // namespace
 
@@ -52,6 +63,11 @@ int FakeCuda::refuse(int error) {
     last_error_ = error;
     if (is_sticky(static_cast<DeviceErrc>(error))) sticky_ = error;
     return error;
+}
+
+int FakeCuda::finish() {
+    for (auto& [event, recorded] : events_) recorded = false;
+    return pending_fault_ != 0 ? refuse(std::exchange(pending_fault_, 0)) : 0;
 }
 
 int FakeCuda::enter(const std::string& name, bool blas) {
@@ -114,8 +130,7 @@ int FakeCuda::create_context(int index) {
 }
 int FakeCuda::device_synchronize() {
     if (const int e = enter("device_synchronize")) return e;
-    if (pending_fault_ != 0) return refuse(std::exchange(pending_fault_, 0));
-    return capturing_ != 0 ? refuse(kCaptureUnsupported) : 0;
+    return capturing_ != 0 ? refuse(kCaptureUnsupported) : finish();
 }
 int FakeCuda::device_reset() {
     for (const auto& [address, bytes] : allocations_) unmap_pages(address, bytes);
@@ -289,8 +304,7 @@ int FakeCuda::stream_destroy(Handle stream) {
 int FakeCuda::stream_synchronize(Handle stream) {
     if (const int e = enter("stream_synchronize")) return e;
     if (!knows_stream(stream)) return refuse(kInvalidHandle);
-    if (pending_fault_ != 0) return refuse(std::exchange(pending_fault_, 0));
-    return capturing_ == id_of(stream) ? refuse(kCaptureUnsupported) : 0;
+    return capturing_ == id_of(stream) ? refuse(kCaptureUnsupported) : finish();
 }
 int FakeCuda::stream_begin_capture(Handle stream) {
     if (const int e = enter("stream_begin_capture")) return e;
@@ -339,8 +353,7 @@ int FakeCuda::event_query(Handle event) {
 int FakeCuda::event_synchronize(Handle event) {
     if (const int e = enter("event_synchronize")) return e;
     if (events_.count(id_of(event)) == 0) return refuse(kInvalidHandle);
-    events_[id_of(event)] = false;
-    return pending_fault_ != 0 ? refuse(std::exchange(pending_fault_, 0)) : 0;
+    return finish();
 }
 int FakeCuda::event_destroy(Handle event) {
     if (const int e = enter("event_destroy")) return e;

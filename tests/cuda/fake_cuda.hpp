@@ -133,6 +133,7 @@ class FakeCuda final : public cuda::CudaApi, public LaunchOps {
     // Counts the call and returns the number it must fail with, 0 to go on.
     int enter(const std::string& name, bool blas = false);
     int refuse(int error);               // remembers it as the last error
+    int finish();                        // all work so far is done; a fault of it shows now
     bool room_for(u64 bytes) const;
     u64 new_id() { return next_id_ += 16; }
     bool knows_stream(cuda::Handle stream) const;
@@ -148,7 +149,7 @@ class FakeCuda final : public cuda::CudaApi, public LaunchOps {
     int last_error_ = 0, sticky_ = 0;
     int pending_fault_ = 0;              // shows at the next synchronisation
     bool has_context_ = false, modules_loaded_ = false;
-    double clock_s_ = 1000;
+    double clock_s_ = 0;
     u64 next_id_ = 0x1000;
     std::map<u64, u64> allocations_;     // address -> bytes
     std::map<u64, Range> ranges_;
