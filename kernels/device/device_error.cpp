@@ -85,22 +85,35 @@ const ErrcRow* find(DeviceErrc code) {
 constexpr std::size_t kCalls = static_cast<std::size_t>(DeviceCall::count_);
 
 // In the order of DeviceCall: the call a reader of a CUDA program would look for.
-constexpr std::array<const char*, kCalls> kCallNames = {
-    "cudaSetDevice",           "cudaMalloc",
-    "cudaFree",                "cudaMemGetInfo",
-    "cuMemAddressReserve",     "cuMemAddressFree",
-    "cuMemCreate",             "cuMemRelease",
-    "cuMemMap",                "cuMemUnmap",
-    "cudaHostAlloc",           "cudaFreeHost",
-    "cudaStreamCreate",        "cudaStreamDestroy",
-    "cudaEventCreate",         "cudaEventRecord",
-    "cudaEventQuery",          "cudaDeviceSynchronize",
-    "cudaStreamBeginCapture",  "cudaStreamEndCapture",
-    "cudaGraphInstantiate",    "cudaGraphLaunch",
-    "cudaGraphExecDestroy",    "cublasCreate",
-    "cublasSetWorkspace",      "cublasGemmEx",
-    "cudaLaunchKernel",        "cudaMemcpy",
-    "cuModuleLoad"};
+constexpr std::array<const char*, kCalls> kCallNames = {"cudaSetDevice",
+                                                        "cudaMalloc",
+                                                        "cudaFree",
+                                                        "cudaMemGetInfo",
+                                                        "cuMemAddressReserve",
+                                                        "cuMemAddressFree",
+                                                        "cuMemCreate",
+                                                        "cuMemRelease",
+                                                        "cuMemMap",
+                                                        "cuMemUnmap",
+                                                        "cudaHostAlloc",
+                                                        "cudaFreeHost",
+                                                        "cudaStreamCreate",
+                                                        "cudaStreamDestroy",
+                                                        "cudaEventCreate",
+                                                        "cudaEventRecord",
+                                                        "cudaEventQuery",
+                                                        "cudaDeviceSynchronize",
+                                                        "cudaStreamBeginCapture",
+                                                        "cudaStreamEndCapture",
+                                                        "cudaGraphInstantiate",
+                                                        "cudaGraphLaunch",
+                                                        "cudaGraphExecDestroy",
+                                                        "cublasCreate",
+                                                        "cublasSetWorkspace",
+                                                        "cublasGemmEx",
+                                                        "cudaLaunchKernel",
+                                                        "cudaMemcpy",
+                                                        "cuModuleLoad"};
 
 }  // namespace
 

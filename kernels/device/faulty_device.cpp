@@ -275,32 +275,59 @@ struct FaultyDevice::Impl {
     FaultyOps ops;
 };
 
-FaultyDevice::FaultyDevice(std::unique_ptr<Device> inner)
-    : impl_(std::make_unique<Impl>(*inner)) {
+FaultyDevice::FaultyDevice(std::unique_ptr<Device> inner) : impl_(std::make_unique<Impl>(*inner)) {
     impl_->owned = std::move(inner);
 }
 FaultyDevice::FaultyDevice(Device& inner) : impl_(std::make_unique<Impl>(inner)) {}
 FaultyDevice::~FaultyDevice() = default;
 
-void FaultyDevice::plant(CallFault fault) { impl_->plan.plant(std::move(fault)); }
-void FaultyDevice::plant(StepFault fault) { impl_->plan.plant(fault); }
-void FaultyDevice::clear_faults() { impl_->plan.clear(); }
-u64 FaultyDevice::calls(DeviceCall call) const { return impl_->plan.count(call); }
-u64 FaultyDevice::calls_total() const { return impl_->plan.total(); }
-u64 FaultyDevice::faults_fired() const { return impl_->plan.fired(); }
-void FaultyDevice::reset_counts() { impl_->plan.reset_counts(); }
+void FaultyDevice::plant(CallFault fault) {
+    impl_->plan.plant(std::move(fault));
+}
+void FaultyDevice::plant(StepFault fault) {
+    impl_->plan.plant(fault);
+}
+void FaultyDevice::clear_faults() {
+    impl_->plan.clear();
+}
+u64 FaultyDevice::calls(DeviceCall call) const {
+    return impl_->plan.count(call);
+}
+u64 FaultyDevice::calls_total() const {
+    return impl_->plan.total();
+}
+u64 FaultyDevice::faults_fired() const {
+    return impl_->plan.fired();
+}
+void FaultyDevice::reset_counts() {
+    impl_->plan.reset_counts();
+}
 
-const DeviceProps& FaultyDevice::props() const { return impl_->inner.props(); }
+const DeviceProps& FaultyDevice::props() const {
+    return impl_->inner.props();
+}
 DeviceResult<void> FaultyDevice::create_context() {
     return guard(impl_->plan, DeviceCall::create_context, 0,
                  [&] { return impl_->inner.create_context(); });
 }
-DeviceMemory& FaultyDevice::memory() { return impl_->memory; }
-DeviceStreams& FaultyDevice::streams() { return impl_->streams; }
-DeviceGraphs& FaultyDevice::graphs() { return impl_->graphs; }
-DeviceOps& FaultyDevice::ops() { return impl_->ops; }
-double FaultyDevice::now_s() const { return impl_->inner.now_s(); }
-void FaultyDevice::wait_until_s(double when) { impl_->inner.wait_until_s(when); }
+DeviceMemory& FaultyDevice::memory() {
+    return impl_->memory;
+}
+DeviceStreams& FaultyDevice::streams() {
+    return impl_->streams;
+}
+DeviceGraphs& FaultyDevice::graphs() {
+    return impl_->graphs;
+}
+DeviceOps& FaultyDevice::ops() {
+    return impl_->ops;
+}
+double FaultyDevice::now_s() const {
+    return impl_->inner.now_s();
+}
+void FaultyDevice::wait_until_s(double when) {
+    impl_->inner.wait_until_s(when);
+}
 
 DeviceResult<void> FaultyDevice::end_step() {
     if (const auto code = impl_->plan.next_step()) {
@@ -309,13 +336,21 @@ DeviceResult<void> FaultyDevice::end_step() {
     return guard(impl_->plan, DeviceCall::synchronize, 0, [&] { return impl_->inner.end_step(); });
 }
 
-u64 FaultyDevice::context_bytes() const { return impl_->inner.context_bytes(); }
-u64 FaultyDevice::graph_bytes() const { return impl_->inner.graph_bytes(); }
+u64 FaultyDevice::context_bytes() const {
+    return impl_->inner.context_bytes();
+}
+u64 FaultyDevice::graph_bytes() const {
+    return impl_->inner.graph_bytes();
+}
 DeviceResult<void> FaultyDevice::grow_outside(u64 bytes) {
     return guard(impl_->plan, DeviceCall::malloc, bytes,
                  [&] { return impl_->inner.grow_outside(bytes); });
 }
-u64 FaultyDevice::outside_bytes() const { return impl_->inner.outside_bytes(); }
-DeviceResult<void> FaultyDevice::provoke(DeviceErrc code) { return impl_->inner.provoke(code); }
+u64 FaultyDevice::outside_bytes() const {
+    return impl_->inner.outside_bytes();
+}
+DeviceResult<void> FaultyDevice::provoke(DeviceErrc code) {
+    return impl_->inner.provoke(code);
+}
 
 }  // namespace oomlab

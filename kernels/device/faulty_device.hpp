@@ -18,10 +18,10 @@ namespace oomlab {
 // `above_bytes` asked. The `nth` of them fails, and those after it until `times` have failed.
 struct CallFault {
     static constexpr DeviceCall kAnyCall = DeviceCall::count_;
-    DeviceCall call = DeviceCall::malloc;   // kAnyCall: whatever its kind
+    DeviceCall call = DeviceCall::malloc;  // kAnyCall: whatever its kind
     u64 nth = 1;
-    u64 times = 1;                          // 0: for ever
-    u64 above_bytes = 0;                    // 0: of any size, also calls that have none
+    u64 times = 1;        // 0: for ever
+    u64 above_bytes = 0;  // 0: of any size, also calls that have none
     DeviceErrc code = DeviceErrc::memory_allocation;
     std::string detail{};
 };

@@ -5,16 +5,23 @@ namespace {
 
 // Products of sizes are taken in double: a step of a large model passes 2^53 only far beyond what
 // any chip does in a day, and the roofline needs no more than its leading digits.
-double d(u64 n) { return static_cast<double>(n); }
-double size_of(DType t) { return d(dtype_bytes(t)); }
-bool is_eight_bit(DType t) { return t == DType::i8 || t == DType::fp8; }
+double d(u64 n) {
+    return static_cast<double>(n);
+}
+double size_of(DType t) {
+    return d(dtype_bytes(t));
+}
+bool is_eight_bit(DType t) {
+    return t == DType::i8 || t == DType::fp8;
+}
 constexpr double kIndexBytes = 4;  // i32 ids, positions, slots
 
 }  // namespace
 
 OpCost cost(const MatmulArgs& a) {
     return {.flops = 2.0 * d(a.rows) * d(a.k) * d(a.n),
-            .bytes = d(a.k) * d(a.n) * size_of(a.in_type) + d(a.rows) * d(a.k) * size_of(a.in_type) +
+            .bytes = d(a.k) * d(a.n) * size_of(a.in_type) +
+                     d(a.rows) * d(a.k) * size_of(a.in_type) +
                      d(a.rows) * d(a.n) * size_of(a.out_type),
             .eight_bit = is_eight_bit(a.in_type)};
 }
@@ -28,13 +35,15 @@ OpCost cost(const RmsNormArgs& a) {
 
 OpCost cost(const RopeArgs& a) {
     const double elements = d(a.rows) * d(a.heads + a.kv_heads) * d(a.head_dim);
-    return {.flops = 3 * elements, .bytes = 2 * elements * size_of(a.type) + d(a.rows) * kIndexBytes};
+    return {.flops = 3 * elements,
+            .bytes = 2 * elements * size_of(a.type) + d(a.rows) * kIndexBytes};
 }
 
 OpCost cost(const KvAppendArgs& a) {
     const double elements = 2 * d(a.rows) * d(a.kv_heads) * d(a.head_dim);
-    return {.flops = 0,
-            .bytes = elements * (size_of(a.type) + size_of(a.cache_type)) + d(a.rows) * kIndexBytes};
+    return {
+        .flops = 0,
+        .bytes = elements * (size_of(a.type) + size_of(a.cache_type)) + d(a.rows) * kIndexBytes};
 }
 
 OpCost cost(const AttentionArgs& a) {
@@ -64,6 +73,8 @@ OpCost cost(const SampleArgs& a) {
     return {.flops = elements, .bytes = elements * size_of(a.type) + d(a.rows) * kIndexBytes};
 }
 
-OpCost cost(const FillArgs& a) { return {.flops = 0, .bytes = d(a.elements) * size_of(a.type)}; }
+OpCost cost(const FillArgs& a) {
+    return {.flops = 0, .bytes = d(a.elements) * size_of(a.type)};
+}
 
 }  // namespace oomlab

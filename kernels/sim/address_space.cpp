@@ -20,7 +20,8 @@ auto find_at_or_before(Map& map, DeviceAddress address) {
 
 HostRange::HostRange(u64 bytes, Access access) : bytes_(bytes) {
     const int protection = access == Access::none ? PROT_NONE : PROT_READ | PROT_WRITE;
-    void* p = ::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p =
+        ::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p != MAP_FAILED) data_ = static_cast<char*>(p);
 }
 HostRange::~HostRange() {

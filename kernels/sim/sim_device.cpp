@@ -101,8 +101,8 @@ class SimGraphs final : public DeviceGraphs {
         if (captured.invalidated) {
             return failure(DeviceErrc::stream_capture_invalidated, DeviceCall::end_capture);
         }
-        const u64 bytes = graphs_.empty() ? chip_.profile.first_graph_bytes
-                                          : chip_.profile.further_graph_bytes;
+        const u64 bytes =
+            graphs_.empty() ? chip_.profile.first_graph_bytes : chip_.profile.further_graph_bytes;
         OOMLAB_TRY_VOID(chip_.expect_room(DeviceCall::instantiate, bytes));
         chip_.graph_bytes += bytes;
         const GraphId graph = next_graph_++;
@@ -148,7 +148,11 @@ class SimGraphs final : public DeviceGraphs {
 class SimDevice final : public Device {
   public:
     explicit SimDevice(const SimProfile& profile)
-        : chip_(profile), memory_(chip_), streams_(chip_), ops_(chip_), graphs_(chip_, streams_, ops_) {}
+        : chip_(profile),
+          memory_(chip_),
+          streams_(chip_),
+          ops_(chip_),
+          graphs_(chip_, streams_, ops_) {}
 
     const DeviceProps& props() const override { return chip_.props; }
     DeviceResult<void> create_context() override { return chip_.create_context(); }
@@ -167,7 +171,9 @@ class SimDevice final : public Device {
         return {};
     }
 
-    u64 context_bytes() const override { return chip_.has_context ? chip_.profile.context_bytes : 0; }
+    u64 context_bytes() const override {
+        return chip_.has_context ? chip_.profile.context_bytes : 0;
+    }
     u64 graph_bytes() const override { return chip_.graph_bytes; }
     u64 outside_bytes() const override { return chip_.outside_bytes; }
 
@@ -183,7 +189,8 @@ class SimDevice final : public Device {
     DeviceResult<void> provoke(DeviceErrc code) override {
         OOMLAB_TRY_VOID(chip_.enter(DeviceCall::launch));
         if (is_sticky(code)) {
-            chip_.poison({.code = code, .call = DeviceCall::launch, .bytes = 0, .detail = "provoked"});
+            chip_.poison(
+                {.code = code, .call = DeviceCall::launch, .bytes = 0, .detail = "provoked"});
             return {};
         }
         if (code == DeviceErrc::memory_allocation) {

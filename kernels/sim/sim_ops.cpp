@@ -23,7 +23,9 @@ std::array<Span, 3> spans(const MatmulArgs& a) {
 }
 std::array<Span, 4> spans(const RmsNormArgs& a) {
     const u64 bytes = a.rows * a.width * dtype_bytes(a.type);
-    return {{{a.in, bytes}, {a.weight, a.width * dtype_bytes(a.type)}, {a.out, bytes},
+    return {{{a.in, bytes},
+             {a.weight, a.width * dtype_bytes(a.type)},
+             {a.out, bytes},
              {a.residual, bytes}}};
 }
 std::array<Span, 2> spans(const RopeArgs& a) {
@@ -66,16 +68,36 @@ std::array<Span, 1> spans(const FillArgs& a) {
     return {{{a.out, a.elements * dtype_bytes(a.type)}}};
 }
 
-void run(const MatmulArgs& a, host::Translate at) { host::matmul(a, at); }
-void run(const RmsNormArgs& a, host::Translate at) { host::rms_norm(a, at); }
-void run(const RopeArgs& a, host::Translate at) { host::rope(a, at); }
-void run(const KvAppendArgs& a, host::Translate at) { host::kv_append(a, at); }
-void run(const AttentionArgs& a, host::Translate at) { host::attention(a, at); }
-void run(const GatedActArgs& a, host::Translate at) { host::gated_act(a, at); }
-void run(const EmbedArgs& a, host::Translate at) { host::embed(a, at); }
-void run(const GatherArgs& a, host::Translate at) { host::gather(a, at); }
-void run(const SampleArgs& a, host::Translate at) { host::sample(a, at); }
-void run(const FillArgs& a, host::Translate at) { host::fill(a, at); }
+void run(const MatmulArgs& a, host::Translate at) {
+    host::matmul(a, at);
+}
+void run(const RmsNormArgs& a, host::Translate at) {
+    host::rms_norm(a, at);
+}
+void run(const RopeArgs& a, host::Translate at) {
+    host::rope(a, at);
+}
+void run(const KvAppendArgs& a, host::Translate at) {
+    host::kv_append(a, at);
+}
+void run(const AttentionArgs& a, host::Translate at) {
+    host::attention(a, at);
+}
+void run(const GatedActArgs& a, host::Translate at) {
+    host::gated_act(a, at);
+}
+void run(const EmbedArgs& a, host::Translate at) {
+    host::embed(a, at);
+}
+void run(const GatherArgs& a, host::Translate at) {
+    host::gather(a, at);
+}
+void run(const SampleArgs& a, host::Translate at) {
+    host::sample(a, at);
+}
+void run(const FillArgs& a, host::Translate at) {
+    host::fill(a, at);
+}
 
 host::Translate translate(const AddressSpace& addresses) {
     host::Translate at;
@@ -111,7 +133,9 @@ bool cost_only(const Args& a) {
     }
     return false;
 }
-bool cost_only(const RmsNormArgs& a) { return a.in == 0 || a.weight == 0 || a.out == 0; }
+bool cost_only(const RmsNormArgs& a) {
+    return a.in == 0 || a.weight == 0 || a.out == 0;
+}
 
 }  // namespace
 
@@ -134,11 +158,17 @@ void SimOps::compute(const Args& args) {
     if (chip_.poisoned() || cost_only(args)) return;
     for (const Span& span : spans(args)) {
         if (span.address == 0 || chip_.addresses.accessible(span.address, span.bytes)) continue;
-        chip_.poison({.code = DeviceErrc::illegal_address, .call = DeviceCall::launch, .bytes = 0, .detail = {}});
+        chip_.poison({.code = DeviceErrc::illegal_address,
+                      .call = DeviceCall::launch,
+                      .bytes = 0,
+                      .detail = {}});
         return;
     }
     if (!ids_in_table(args, chip_.addresses)) {
-        chip_.poison({.code = DeviceErrc::device_assert, .call = DeviceCall::launch, .bytes = 0, .detail = {}});
+        chip_.poison({.code = DeviceErrc::device_assert,
+                      .call = DeviceCall::launch,
+                      .bytes = 0,
+                      .detail = {}});
         return;
     }
     run(args, translate(chip_.addresses));

@@ -103,10 +103,10 @@ void mapping_is_checked(Device& device) {
     CHECK(memory.map(*range, page, *handle));
     const auto other = memory.create(page);
     REQUIRE(other);
-    CHECK_FALSE(memory.map(*range, page, *other));            // occupied
-    CHECK_FALSE(memory.map(*range + 4 * page, page, *other)); // outside the range
-    CHECK_FALSE(memory.unmap(*range + page, page));           // nothing there
-    CHECK_FALSE(memory.release(*range, 4 * page));            // still mapped
+    CHECK_FALSE(memory.map(*range, page, *other));             // occupied
+    CHECK_FALSE(memory.map(*range + 4 * page, page, *other));  // outside the range
+    CHECK_FALSE(memory.unmap(*range + page, page));            // nothing there
+    CHECK_FALSE(memory.release(*range, 4 * page));             // still mapped
     CHECK(memory.unmap(*range, page));
     CHECK(memory.release(*range, 4 * page));
     CHECK(memory.destroy(*handle));
@@ -242,23 +242,51 @@ void check_device(const Subject& subject) {
     const auto device = subject.open();
     REQUIRE(device != nullptr);
     REQUIRE(device->create_context());
-    SUBCASE("facts are there") { facts_are_there(*device); }
-    SUBCASE("memory comes and goes") { memory_comes_and_goes(*device); }
-    SUBCASE("nothing asked is nothing given") { null_and_nothing(*device); }
-    SUBCASE("pages are mapped and unmapped") { pages_are_mapped(*device); }
-    SUBCASE("mapping is checked") { mapping_is_checked(*device); }
-    SUBCASE("copies go there and back") { copies_go_there_and_back(*device); }
-    SUBCASE("pinned memory is host memory") { pinned_memory_is_host_memory(*device); }
-    SUBCASE("events complete") { events_complete(*device); }
-    SUBCASE("graphs take memory outside") { graphs_take_memory_outside(*device); }
-    SUBCASE("time never runs back") { time_never_runs_back(*device); }
-    SUBCASE("growth outside is seen") { growth_outside_is_seen(*device); }
-    SUBCASE("a bad launch is not sticky") { a_bad_launch_is_not_sticky(*device); }
+    SUBCASE("facts are there") {
+        facts_are_there(*device);
+    }
+    SUBCASE("memory comes and goes") {
+        memory_comes_and_goes(*device);
+    }
+    SUBCASE("nothing asked is nothing given") {
+        null_and_nothing(*device);
+    }
+    SUBCASE("pages are mapped and unmapped") {
+        pages_are_mapped(*device);
+    }
+    SUBCASE("mapping is checked") {
+        mapping_is_checked(*device);
+    }
+    SUBCASE("copies go there and back") {
+        copies_go_there_and_back(*device);
+    }
+    SUBCASE("pinned memory is host memory") {
+        pinned_memory_is_host_memory(*device);
+    }
+    SUBCASE("events complete") {
+        events_complete(*device);
+    }
+    SUBCASE("graphs take memory outside") {
+        graphs_take_memory_outside(*device);
+    }
+    SUBCASE("time never runs back") {
+        time_never_runs_back(*device);
+    }
+    SUBCASE("growth outside is seen") {
+        growth_outside_is_seen(*device);
+    }
+    SUBCASE("a bad launch is not sticky") {
+        a_bad_launch_is_not_sticky(*device);
+    }
     if (subject.bounded) {
-        SUBCASE("too much is refused and changes nothing") { too_much_is_refused(*device); }
+        SUBCASE("too much is refused and changes nothing") {
+            too_much_is_refused(*device);
+        }
     }
     if (subject.may_poison) {
-        SUBCASE("a sticky error stays") { a_sticky_error_stays(*device); }
+        SUBCASE("a sticky error stays") {
+            a_sticky_error_stays(*device);
+        }
     }
 }
 

@@ -47,8 +47,8 @@ TEST_SUITE("faulty device") {
 
     TEST_CASE("faulty device: any call whatever its kind, for sweeps") {
         FaultyDevice device(open_sim_device(plain_sim_profile()));
-        device.plant(CallFault{
-            .call = CallFault::kAnyCall, .nth = 2, .code = DeviceErrc::invalid_value});
+        device.plant(
+            CallFault{.call = CallFault::kAnyCall, .nth = 2, .code = DeviceErrc::invalid_value});
         CHECK(device.memory().mem_info());
         CHECK_FALSE(device.streams().synchronize());
         CHECK(device.memory().mem_info());

@@ -11,11 +11,8 @@ TEST_SUITE("op cost") {
         CHECK(c.flops == 2.0 * 8 * 4096 * 1024);
         CHECK(c.bytes == 2.0 * (4096.0 * 1024 + 8 * 4096 + 8 * 1024));
         CHECK_FALSE(c.eight_bit);
-        const OpCost q = cost(MatmulArgs{.rows = 8,
-                                         .k = 4096,
-                                         .n = 1024,
-                                         .in_type = DType::fp8,
-                                         .out_type = DType::bf16});
+        const OpCost q = cost(MatmulArgs{
+            .rows = 8, .k = 4096, .n = 1024, .in_type = DType::fp8, .out_type = DType::bf16});
         CHECK(q.bytes == 4096.0 * 1024 + 8 * 4096 + 2.0 * 8 * 1024);
         CHECK(q.eight_bit);
     }

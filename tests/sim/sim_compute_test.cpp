@@ -1,4 +1,5 @@
-// The backed chip: data is really there, ops really compute, and a wrong address faults as on a GPU.
+// The backed chip: data is really there, ops really compute, and a wrong address faults as on a
+// GPU.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -39,8 +40,14 @@ TEST_SUITE("sim computes") {
         const u64 in = put(*device, {1, 2, 3, 4, 5, 6});
         const u64 weight = put(*device, {1, 0, 1, 0, 2, 0});
         const u64 out = put(*device, {0, 0, 0, 0});
-        MatmulArgs args{.in = in, .weight = weight, .out = out, .rows = 2, .k = 3, .n = 2,
-                        .in_type = DType::f32, .out_type = DType::f32};
+        MatmulArgs args{.in = in,
+                        .weight = weight,
+                        .out = out,
+                        .rows = 2,
+                        .k = 3,
+                        .n = 2,
+                        .in_type = DType::f32,
+                        .out_type = DType::f32};
         REQUIRE(device->ops().matmul(args));
         REQUIRE(device->end_step());
         CHECK(get(*device, out, 4) == std::vector<float>{4, 4, 10, 10});
@@ -53,8 +60,14 @@ TEST_SUITE("sim computes") {
         const u64 weight = put(*device, {5});
         const u64 out = put(*device, {0});
         REQUIRE(device->graphs().begin_capture(0));
-        REQUIRE(device->ops().matmul({.in = in, .weight = weight, .out = out, .rows = 1, .k = 1,
-                                      .n = 1, .in_type = DType::f32, .out_type = DType::f32}));
+        REQUIRE(device->ops().matmul({.in = in,
+                                      .weight = weight,
+                                      .out = out,
+                                      .rows = 1,
+                                      .k = 1,
+                                      .n = 1,
+                                      .in_type = DType::f32,
+                                      .out_type = DType::f32}));
         const auto graph = device->graphs().end_capture(0);
         REQUIRE(graph);
         CHECK(get(*device, out, 1)[0] == 0);
@@ -73,12 +86,14 @@ TEST_SUITE("sim computes") {
             REQUIRE(memory.map(*range + page * 2_MiB, 2_MiB, *handle));
             REQUIRE(memory.destroy(*handle));
         }
-        REQUIRE(device->ops().fill({.out = *range, .elements = 3_MiB / 2, .seed = 7, .type = DType::f32}));
+        REQUIRE(device->ops().fill(
+            {.out = *range, .elements = 3_MiB / 2, .seed = 7, .type = DType::f32}));
         const auto sum = device->ops().checksum(*range, 6_MiB);
         REQUIRE(sum);
         const auto flat = memory.malloc(6_MiB);
         REQUIRE(flat);
-        REQUIRE(device->ops().fill({.out = *flat, .elements = 3_MiB / 2, .seed = 7, .type = DType::f32}));
+        REQUIRE(device->ops().fill(
+            {.out = *flat, .elements = 3_MiB / 2, .seed = 7, .type = DType::f32}));
         CHECK(*device->ops().checksum(*flat, 6_MiB) == *sum);
         CHECK_FALSE(device->ops().checksum(*range, 6_MiB + 1));
     }
@@ -104,8 +119,13 @@ TEST_SUITE("sim computes") {
         REQUIRE(device->memory().copy_to_device(*address, ids.data(), 8));
         const u64 table = put(*device, std::vector<float>(4 * 2, 1.0f));
         const u64 out = put(*device, std::vector<float>(2 * 2, 0.0f));
-        CHECK(device->ops().embed({.ids = *address, .table = table, .out = out, .rows = 2,
-                                   .width = 2, .vocab = 4, .type = DType::f32}));
+        CHECK(device->ops().embed({.ids = *address,
+                                   .table = table,
+                                   .out = out,
+                                   .rows = 2,
+                                   .width = 2,
+                                   .vocab = 4,
+                                   .type = DType::f32}));
         const auto step = device->end_step();
         REQUIRE_FALSE(step);
         CHECK(step.error().code == DeviceErrc::device_assert);

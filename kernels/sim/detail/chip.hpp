@@ -59,8 +59,8 @@ class Chip {
 
 inline Failure<DeviceError> failure(DeviceErrc code, DeviceCall call, u64 bytes = 0,
                                     std::string detail = {}) {
-    return fail(DeviceError{
-        .code = code, .call = call, .bytes = bytes, .detail = std::move(detail)});
+    return fail(
+        DeviceError{.code = code, .call = call, .bytes = bytes, .detail = std::move(detail)});
 }
 inline DeviceResult<void> outcome(DeviceErrc code, DeviceCall call, u64 bytes = 0) {
     if (code == DeviceErrc::success) return {};

@@ -30,7 +30,8 @@ class Roofline {
 
     // Runs what is outstanding.
     void drain() {
-        now_s_ += std::max(compute_s(), time_s(bytes_, props_.peak_bytes_per_s, props_.bandwidth_share));
+        now_s_ +=
+            std::max(compute_s(), time_s(bytes_, props_.peak_bytes_per_s, props_.bandwidth_share));
         flops_16_ = ops_8_ = bytes_ = 0;
         completed_ = issued_;
     }

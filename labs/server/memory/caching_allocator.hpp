@@ -60,6 +60,9 @@ struct AllocatorStats {
     i64 num_alloc_retries = 0, num_ooms = 0, num_sync_all_streams = 0;
     i64 num_device_alloc = 0, num_device_free = 0;
 };
+// 1 - peak active / peak reserved: the share of what was held at worst that no block ever needed.
+// 0 when nothing was reserved.
+double fragmentation(const AllocatorStats& stats);
 // torch.cuda.memory_summary(): the table people know (section 4.3 of the reference).
 std::string memory_summary(const AllocatorStats& stats, int device_index = 0);
 
@@ -110,8 +113,13 @@ class CachingAllocator {
     void record_stream(u64 address, StreamId stream);
     void empty_cache();
     void set_per_process_memory_fraction(double fraction);   // [0, 1]
-    void begin_capture();   // frees with pending streams are deferred, the cache is not released
+    // During capture frees with pending streams are deferred and the cache is not released. With a
+    // private pool (any number but 0) allocations come from that pool, as those of a captured graph
+    // do; what they leave free serves only captures into the same pool, until its graphs are gone
+    // (release_private_pool) and the cache is released.
+    void begin_capture(u32 private_pool = 0);
     void end_capture();
+    void release_private_pool(u32 private_pool);
 
     const AllocatorStats& stats() const;
     u64 memory_allocated() const;

@@ -1,0 +1,307 @@
+#include "labs/server/memory/caching_allocator.hpp"
+
+#include <algorithm>
+
+#include "labs/server/memory/detail/allocator_impl.hpp"
+
+namespace oomlab {
+namespace {
+
+// 64 x 64 bits multiplied and folded: one instruction, and every input bit reaches the result.
+u64 fold(u64 a, u64 b) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = static_cast<Wide>(a) * b;
+    return static_cast<u64>(product) ^ static_cast<u64>(product >> 64);
+}
+
+}  // namespace
+
+CachingAllocator::Impl::Impl(Device& chip, const AllocConf& settings, AllocatorObserver* watcher)
+    : device(chip),
+      conf(settings),
+      observer(watcher),
+      allowed(cap_of(settings.per_process_memory_fraction)) {}
+
+CachingAllocator::Impl::~Impl() {
+    close_everything();
+}
+
+// What this block contributes to the fingerprint: place, size, state, and the labels that decide
+// what its free will change.
+u64 CachingAllocator::Impl::print_of(const Block& block) {
+    u64 kind = static_cast<u64>(block.state);
+    if (block.state == BlockState::allocated || block.state == BlockState::pending) {
+        kind |= static_cast<u64>(block.owner) << 8 | block.requested_bytes << 16;
+    }
+    return fold(block.address ^ 0x9e3779b97f4a7c15ULL, block.bytes ^ block.home->salt) ^
+           fold(kind ^ 0xd1b54a32d192ed03ULL, block.address ^ 0x8cb92ba72f3d8dd7ULL);
+}
+
+CachingAllocator::Impl::SizeIndex& CachingAllocator::Impl::add_home(Pool& pool, StreamId stream) {
+    const u64 salt = fold(stream + 1, pool.small ? 0xa0761d6478bd642fULL : 0xe7037ed1a0b428dbULL) ^
+                     fold(pool.private_id + 1, 0x8ebc6af09c88c6e3ULL);
+    const auto at = std::find_if(pool.homes.begin(), pool.homes.end(),
+                                 [&](const auto& home) { return home->stream > stream; });
+    return **pool.homes.insert(at, std::make_unique<SizeIndex>(pool, stream, salt));
+}
+
+CachingAllocator::Impl::SizeIndex& CachingAllocator::Impl::home_for(u64 rounded_bytes,
+                                                                    StreamId stream) {
+    Pool* pool = memory::is_small(rounded_bytes) ? &small : &large;
+    if (capturing && capture_pool != 0) {
+        memory::PrivatePool& own = private_pools.at(capture_pool);
+        pool = pool == &small ? &own.small : &own.large;
+    }
+    for (const auto& home : pool->homes) {
+        if (home->stream == stream) return *home;
+    }
+    return add_home(*pool, stream);
+}
+
+// The first free block that is large enough; then the filters, which refuse it and look no further.
+bool CachingAllocator::Impl::best_fit(Request& r) {
+    if (collects()) ++r.home->pool.lookups;
+    Block* found = r.home->lower_bound(r.rounded_bytes);
+    if (found == nullptr) return false;
+    if (found->expandable != nullptr) found = expandable_fit(r, found);
+    if (r.rounded_bytes < conf.max_split_bytes) {
+        if (found->bytes >= conf.max_split_bytes) return false;
+    } else if (found->bytes >= r.rounded_bytes + conf.max_non_split_rounding_bytes) {
+        return false;
+    }
+    leave_free(found);
+    r.block = found;
+    return true;
+}
+
+// A block that can still grow counts as large as it may become: a hole that fits goes first.
+CachingAllocator::Impl::Block* CachingAllocator::Impl::expandable_fit(const Request& r,
+                                                                      Block* found) const {
+    const auto may_become = [](const Block* block) {
+        const Block* next = block->next;
+        const bool grows = next != nullptr && next->state == BlockState::unmapped;
+        return block->bytes + (grows ? next->bytes : 0);
+    };
+    for (Block* next = r.home->next(found); next != nullptr; next = r.home->next(next)) {
+        if (may_become(next) >= may_become(found)) break;
+        found = next;
+    }
+    return found;
+}
+
+bool CachingAllocator::Impl::should_split(const Block& block, u64 rounded_bytes) const {
+    const u64 leftover = block.bytes - rounded_bytes;
+    if (block.home->pool.small || conf.expandable_segments) {
+        return leftover >= memory::kMinBlockBytes;
+    }
+    return rounded_bytes < conf.max_split_bytes && leftover > memory::kSmallRequestBytes;
+}
+
+Allocation CachingAllocator::Impl::hand_out(Request& r, Owner owner, u32 request) {
+    Block* const block = r.block;
+    const StatPool pool = block->home->pool.stat();
+    const bool already_split = block->is_split();
+    const bool counts_as_split = block->expandable == nullptr;
+    if (should_split(*block, r.rounded_bytes)) {
+        Block* const rest = arena.take();
+        rest->address = block->address + r.rounded_bytes;
+        rest->bytes = block->bytes - r.rounded_bytes;
+        rest->home = block->home;
+        rest->expandable = block->expandable;
+        rest->prev = block;
+        rest->next = block->next;
+        if (rest->next != nullptr) rest->next->prev = rest;
+        block->next = rest;
+        block->bytes = r.rounded_bytes;
+        enter_free(rest);
+        if (counts_as_split && already_split) {
+            decrease(stats.inactive_split_bytes, pool, block->bytes);
+        } else if (counts_as_split) {
+            increase(stats.inactive_split_bytes, pool, rest->bytes);
+            increase(stats.inactive_split, pool, 1);
+        }
+    } else if (counts_as_split && already_split) {
+        decrease(stats.inactive_split_bytes, pool, block->bytes);
+        decrease(stats.inactive_split, pool, 1);
+    }
+    block->state = BlockState::allocated;
+    block->requested_bytes = r.requested_bytes;
+    block->owner = owner;
+    block->request = request;
+    print ^= print_of(*block);
+    live.insert(block->address, block);
+    owned_bytes[static_cast<std::size_t>(owner)] += block->bytes;
+
+    increase(stats.allocation, pool, 1);
+    increase(stats.allocated_bytes, pool, block->bytes);
+    increase(stats.active, pool, 1);
+    increase(stats.active_bytes, pool, block->bytes);
+    increase(stats.requested_bytes, pool, block->requested_bytes);
+    if (block->bytes >= conf.max_split_bytes) stats.oversize_allocations.increase(1);
+    return {.address = block->address, .bytes = block->bytes};
+}
+
+Result<Allocation, AllocFailure> CachingAllocator::Impl::malloc(u64 bytes, StreamId stream,
+                                                                Owner owner, u32 request) {
+    if (bytes == 0) return Allocation{};
+    Request r{.requested_bytes = bytes};
+    if (bytes >= memory::kAbsurdBytes) {
+        AllocFailure f = failed(r, owner);
+        f.kind = AllocFailure::Kind::absurd_size;
+        return fail(std::move(f));
+    }
+    if (!capturing && (outstanding != 0 || !deferred.empty())) {
+        r.error = poll_events();
+        r.fatal = r.error.has_value();
+    }
+    r.rounded_bytes = memory::round_size(conf, bytes);
+    r.home = &home_for(r.rounded_bytes, stream);
+    if (r.fatal || (!best_fit(r) && !obtain(r))) return fail(failed(r, owner));
+    return hand_out(r, owner, request);
+}
+
+// The neighbour is taken in when it is of the same kind; returns its size, or 0.
+u64 CachingAllocator::Impl::merge(Block* block, Block* neighbour) {
+    if (neighbour == nullptr || neighbour->state != block->state) return 0;
+    if (block->state == BlockState::unmapped) {
+        leave_unmapped(neighbour);
+    } else {
+        leave_free(neighbour);
+    }
+    const u64 taken = neighbour->bytes;
+    if (neighbour == block->prev) {
+        block->address = neighbour->address;
+        block->prev = neighbour->prev;
+        if (block->prev != nullptr) block->prev->next = block;
+    } else {
+        block->next = neighbour->next;
+        if (block->next != nullptr) block->next->prev = block;
+    }
+    block->bytes += taken;
+    arena.give_back(neighbour);
+    return taken;
+}
+
+// REQUIRES: the block is in none of the places.
+void CachingAllocator::Impl::complete_free(Block* block) {
+    const StatPool pool = block->home->pool.stat();
+    decrease(stats.active, pool, 1);
+    decrease(stats.active_bytes, pool, block->bytes);
+    decrease(stats.requested_bytes, pool, block->requested_bytes);
+    block->state = BlockState::free;
+    const u64 before = merge(block, block->prev);
+    const u64 after = merge(block, block->next);
+    enter_free(block);
+    if (block->expandable != nullptr) return;
+    // Net changes, as the original counts them: a merge that ends with as many holes is no change.
+    i64 count = (block->is_split() ? 1 : 0) - (before != 0 ? 1 : 0) - (after != 0 ? 1 : 0);
+    if (count > 0) increase(stats.inactive_split, pool, static_cast<u64>(count));
+    if (count < 0) decrease(stats.inactive_split, pool, static_cast<u64>(-count));
+    const u64 gone = before + after;
+    const u64 come = block->is_split() ? block->bytes : 0;
+    if (come > gone) increase(stats.inactive_split_bytes, pool, come - gone);
+    if (come < gone) decrease(stats.inactive_split_bytes, pool, gone - come);
+}
+
+void CachingAllocator::Impl::free(u64 address) {
+    if (address == 0) return;
+    Block* const block = live.take(address);
+    OOMLAB_CHECK(block != nullptr);  // not from malloc, or freed before
+    print ^= print_of(*block);
+    const StatPool pool = block->home->pool.stat();
+    owned_bytes[static_cast<std::size_t>(block->owner)] -= block->bytes;
+    decrease(stats.allocation, pool, 1);
+    decrease(stats.allocated_bytes, pool, block->bytes);
+    if (block->bytes >= conf.max_split_bytes) stats.oversize_allocations.decrease(1);
+    if (block->uses != nullptr) return start_waiting(block);
+    complete_free(block);
+}
+
+CachingAllocator::CachingAllocator(Device& device, const AllocConf& conf,
+                                   AllocatorObserver* observer)
+    : impl_(std::make_unique<Impl>(device, conf, observer)) {}
+CachingAllocator::~CachingAllocator() = default;
+
+Result<Allocation, AllocFailure> CachingAllocator::malloc(u64 bytes, StreamId stream, Owner owner,
+                                                          u32 request) {
+    return impl_->malloc(bytes, stream, owner, request);
+}
+void CachingAllocator::free(u64 address) {
+    impl_->free(address);
+}
+
+void CachingAllocator::record_stream(u64 address, StreamId stream) {
+    if (address == 0) return;
+    memory::Block* const block = impl_->live.find(address);
+    OOMLAB_CHECK(block != nullptr);
+    impl_->record_stream(block, stream);
+}
+
+void CachingAllocator::empty_cache() {
+    // Nobody to report to: what the driver would not take back stays in the cache and is counted.
+    std::optional<DeviceError> error;
+    impl_->release_cached(error);
+}
+
+void CachingAllocator::set_per_process_memory_fraction(double fraction) {
+    OOMLAB_CHECK(fraction >= 0 && fraction <= 1);
+    impl_->allowed = impl_->cap_of(fraction);
+}
+
+void CachingAllocator::begin_capture(u32 private_pool) {
+    OOMLAB_CHECK(!impl_->capturing);
+    impl_->capturing = true;
+    impl_->capture_pool = private_pool;
+    if (private_pool == 0) return;
+    auto [at, added] = impl_->private_pools.try_emplace(private_pool);
+    at->second.in_use = true;
+    if (!added) return;
+    at->second.small = {.small = true, .private_id = private_pool};
+    at->second.large = {.small = false, .private_id = private_pool};
+}
+void CachingAllocator::end_capture() {
+    OOMLAB_CHECK(impl_->capturing);
+    impl_->capturing = false;
+    impl_->capture_pool = 0;
+}
+void CachingAllocator::release_private_pool(u32 private_pool) {
+    const auto at = impl_->private_pools.find(private_pool);
+    if (at != impl_->private_pools.end()) at->second.in_use = false;
+}
+
+const AllocatorStats& CachingAllocator::stats() const {
+    return impl_->stats;
+}
+u64 CachingAllocator::memory_allocated() const {
+    return static_cast<u64>(impl_->stats.allocated_bytes[kStatAll].current);
+}
+u64 CachingAllocator::memory_reserved() const {
+    return impl_->reserved();
+}
+u64 CachingAllocator::largest_free_block_bytes() const {
+    return impl_->largest_free();
+}
+std::vector<SegmentInfo> CachingAllocator::snapshot() const {
+    return impl_->snapshot();
+}
+u64 CachingAllocator::owner_bytes(Owner owner) const {
+    return impl_->owned_bytes[static_cast<std::size_t>(owner)];
+}
+std::string CachingAllocator::check_invariants() const {
+    return impl_->check_invariants();
+}
+
+u64 CachingAllocator::fingerprint() const {
+    u64 result = impl_->print;
+    result ^=
+        fold(impl_->allowed.value_or(UINT64_MAX) ^ 0x589965cc75374cc3ULL, 0x1d8e4e27c47d124fULL);
+    if (impl_->capturing) result ^= fold(impl_->capture_pool + 1, 0xeb44accab455d165ULL);
+    // With collection on, every lookup ages the cache, so no two moments are alike.
+    if (impl_->collects()) {
+        result ^= fold(impl_->large.lookups + 1, 0x9c6e6877736c46e3ULL) ^
+                  fold(impl_->small.lookups + 1, 0x2d358dccaa6c78a5ULL);
+    }
+    return result;
+}
+
+}  // namespace oomlab

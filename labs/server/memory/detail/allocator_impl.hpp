@@ -1,0 +1,183 @@
+// The inside of the caching allocator, shared by its sources:
+//   caching_allocator.cpp  the warm path: search, split, hand out, free, merge
+//   segments.cpp           what talks to the driver: new segments, retries, release, collection
+//   events.cpp             frees that wait for other streams
+//   inspect.cpp            snapshot, invariants, totals
+//
+// Every block is in exactly one place at a time, and each place is kept in the fingerprint: the
+// index of its home (free), the address map (allocated), the pending count, the set of holes
+// (unmapped). The `enter_`/`leave_` pairs below are the only way in and out.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "labs/server/memory/caching_allocator.hpp"
+#include "labs/server/memory/detail/address_map.hpp"
+#include "labs/server/memory/detail/expandable_segment.hpp"
+#include "labs/server/memory/detail/rounding.hpp"
+#include "labs/server/memory/detail/size_index.hpp"
+
+namespace oomlab::memory {
+
+// Small or large blocks; of everybody, or of the graphs that share a private pool.
+struct Pool {
+    bool small = false;
+    u32 private_id = 0;  // 0: the default pools
+    u64 lookups = 0;     // best-fit searches, counted while collection is on: ages
+    std::vector<std::unique_ptr<SizeIndex>> homes{};  // by stream
+
+    StatPool stat() const { return small ? kStatSmall : kStatLarge; }
+};
+
+struct PrivatePool {
+    Pool small, large;
+    bool in_use = true;  // its graphs live; else what is free may go back to the driver
+};
+
+// One call of malloc on its way.
+struct Request {
+    u64 requested_bytes = 0;
+    u64 rounded_bytes = 0;
+    u64 segment_bytes = 0;
+    SizeIndex* home = nullptr;
+    Block* block = nullptr;              // found, not handed out yet
+    std::optional<DeviceError> error{};  // the driver's last word
+    bool capped = false;                 // refused by the cap, the driver was not asked
+    bool fatal = false;                  // not an out of memory that a release may cure
+};
+
+}  // namespace oomlab::memory
+
+namespace oomlab {
+
+struct CachingAllocator::Impl {
+    using Block = memory::Block;
+    using BlockState = memory::BlockState;
+    using Pool = memory::Pool;
+    using SizeIndex = memory::SizeIndex;
+    using Request = memory::Request;
+
+    Impl(Device& chip, const AllocConf& settings, AllocatorObserver* watcher);
+    ~Impl();
+
+    // [WARM PATH] caching_allocator.cpp
+    Result<Allocation, AllocFailure> malloc(u64 bytes, StreamId stream, Owner owner, u32 request);
+    void free(u64 address);
+    SizeIndex& home_for(u64 rounded_bytes, StreamId stream);
+    SizeIndex& add_home(Pool& pool, StreamId stream);
+    bool best_fit(Request& r);
+    Block* expandable_fit(const Request& r, Block* found) const;
+    bool should_split(const Block& block, u64 rounded_bytes) const;
+    Allocation hand_out(Request& r, Owner owner, u32 request);
+    void complete_free(Block* block);
+    u64 merge(Block* block, Block* neighbour);
+
+    // [DRIVER] segments.cpp. `error` is set to the driver's first refusal; what it refused to take
+    // back stays in the cache.
+    using MaybeError = std::optional<DeviceError>;
+    AllocFailure failed(const Request& r, Owner owner);
+    bool obtain(Request& r);
+    bool new_segment(Request& r);
+    bool retry_after_release(Request& r);
+    Block* grow_expandable(Request& r);
+    Block* find_growable(Request& r);
+    bool map_front(Request& r, Block* hole, u64 bytes);
+    void unmap(Block* block);
+    void drop_expandable(Block* hole);
+    void release_segment(Block* block, MaybeError& error);
+    bool release_oversize(Request& r);
+    void release_cached(MaybeError& error);
+    void release_pool(Pool& pool, MaybeError& error);
+    void collect_garbage(MaybeError& error);
+    void close_everything();
+    std::optional<u64> cap_of(double fraction) const;
+
+    // [STREAMS] events.cpp. Each returns the first error; what could not be done is tried again.
+    void record_stream(Block* block, StreamId stream);
+    void start_waiting(Block* block);
+    MaybeError record_events(Block* block);
+    MaybeError record_deferred();
+    MaybeError poll_events();
+    MaybeError wait_for_events();
+    void event_done(Block* block);
+
+    // [INSPECTION] inspect.cpp
+    std::vector<const Block*> blocks_by_address() const;
+    std::string check_invariants() const;
+    std::vector<SegmentInfo> snapshot() const;
+    u64 largest_free() const;
+    u64 private_free_bytes() const;
+    template <class Visit>
+    void for_each_pool(Visit visit) const {
+        visit(large);
+        visit(small);
+        for (const auto& [id, pool] : private_pools) {
+            visit(pool.large);
+            visit(pool.small);
+        }
+    }
+
+    // [PLACES]
+    static u64 print_of(const Block& block);
+    void enter_free(Block* block) {
+        block->state = BlockState::free;
+        block->age_base = block->home->pool.lookups;
+        print ^= print_of(*block);
+        block->home->insert(block);
+    }
+    void leave_free(Block* block) {
+        block->home->erase(block);
+        print ^= print_of(*block);
+    }
+    void enter_unmapped(Block* block) {
+        block->state = BlockState::unmapped;
+        print ^= print_of(*block);
+        block->home->unmapped.insert(block);
+    }
+    void leave_unmapped(Block* block) {
+        block->home->unmapped.erase(block);
+        print ^= print_of(*block);
+    }
+
+    // [STATISTICS] of one pool and of all
+    static void increase(PoolStat& stat, StatPool pool, u64 n) {
+        stat[kStatAll].increase(static_cast<i64>(n));
+        stat[pool].increase(static_cast<i64>(n));
+    }
+    static void decrease(PoolStat& stat, StatPool pool, u64 n) {
+        stat[kStatAll].decrease(static_cast<i64>(n));
+        stat[pool].decrease(static_cast<i64>(n));
+    }
+    u64 reserved() const { return static_cast<u64>(stats.reserved_bytes[kStatAll].current); }
+    bool collects() const { return allowed.has_value() && conf.garbage_collection_threshold > 0; }
+
+    Device& device;
+    AllocConf conf;
+    AllocatorObserver* observer;
+    AllocatorStats stats{};
+    std::optional<u64> allowed;  // bytes under the per-process fraction
+    std::array<u64, kOwners> owned_bytes{};
+    u64 print = 0;  // xor over all blocks
+    bool capturing = false;
+    u32 capture_pool = 0;
+
+    memory::BlockArena arena;
+    memory::AddressMap live;
+    Pool small{.small = true}, large{.small = false};
+    std::map<u32, memory::PrivatePool> private_pools;
+
+    struct Waiting {
+        EventId event;
+        Block* block;
+    };
+    std::map<StreamId, std::deque<Waiting>> waiting;  // by the stream waited for, oldest first
+    u64 outstanding = 0;                              // entries of waiting
+    std::vector<Block*> deferred;                     // freed during capture: no event yet
+    u64 pending_bytes = 0;
+    std::vector<std::unique_ptr<memory::ExpandableSegment>> ranges;
+};
+
+}  // namespace oomlab

@@ -1,0 +1,90 @@
+// Frees that wait: a block used on other streams is not reusable before their work is done.
+#include <algorithm>
+
+#include "labs/server/memory/detail/allocator_impl.hpp"
+
+namespace oomlab {
+
+void CachingAllocator::Impl::record_stream(Block* block, StreamId stream) {
+    if (stream == block->home->stream) return;
+    if (block->uses == nullptr) block->uses = std::make_unique<std::vector<StreamId>>();
+    auto& uses = *block->uses;
+    if (std::find(uses.begin(), uses.end(), stream) == uses.end()) uses.push_back(stream);
+}
+
+void CachingAllocator::Impl::start_waiting(Block* block) {
+    block->state = BlockState::pending;
+    print ^= print_of(*block);
+    pending_bytes += block->bytes;
+    // An event recorded during capture may not be queried; one that cannot be recorded is tried
+    // again at the next poll. Until then the block stays out of reach, which is always safe.
+    if (capturing || record_events(block)) deferred.push_back(block);
+}
+
+CachingAllocator::Impl::MaybeError CachingAllocator::Impl::record_events(Block* block) {
+    auto& uses = *block->uses;
+    while (!uses.empty()) {
+        auto event = device.streams().record_event(uses.front());
+        if (!event) return std::move(event.error());
+        waiting[uses.front()].push_back({*event, block});
+        ++outstanding;
+        ++block->events;
+        uses.erase(uses.begin());
+    }
+    block->uses.reset();
+    return std::nullopt;
+}
+
+CachingAllocator::Impl::MaybeError CachingAllocator::Impl::record_deferred() {
+    while (!deferred.empty()) {
+        if (auto error = record_events(deferred.front())) return error;
+        Block* const block = deferred.front();
+        deferred.erase(deferred.begin());
+        // The last of its events was recorded just now, so it is still waited for.
+        OOMLAB_CHECK(block->events > 0);
+    }
+    return std::nullopt;
+}
+
+void CachingAllocator::Impl::event_done(Block* block) {
+    --outstanding;
+    --block->events;
+    if (block->events != 0 || block->uses != nullptr) return;
+    print ^= print_of(*block);
+    pending_bytes -= block->bytes;
+    complete_free(block);
+}
+
+CachingAllocator::Impl::MaybeError CachingAllocator::Impl::poll_events() {
+    if (auto error = record_deferred()) return error;
+    for (auto& [stream, queue] : waiting) {
+        while (!queue.empty()) {
+            const auto done = device.streams().query_event(queue.front().event);
+            if (!done) return done.error();
+            if (!*done) break;
+            const Waiting entry = queue.front();
+            queue.pop_front();
+            (void)device.streams().destroy_event(entry.event);  // done: nothing depends on it
+            event_done(entry.block);
+        }
+    }
+    return std::nullopt;
+}
+
+CachingAllocator::Impl::MaybeError CachingAllocator::Impl::wait_for_events() {
+    ++stats.num_sync_all_streams;
+    if (auto error = record_deferred()) return error;
+    for (auto& [stream, queue] : waiting) {
+        while (!queue.empty()) {
+            auto waited = device.streams().synchronize_event(queue.front().event);
+            if (!waited) return std::move(waited.error());
+            const Waiting entry = queue.front();
+            queue.pop_front();
+            (void)device.streams().destroy_event(entry.event);
+            event_done(entry.block);
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace oomlab

@@ -1,0 +1,405 @@
+// What talks to the driver: new segments, the ways to make room for one, and giving them back.
+#include <algorithm>
+#include <cmath>
+
+#include "labs/server/memory/detail/allocator_impl.hpp"
+
+namespace oomlab {
+
+using memory::ExpandableSegment;
+
+std::optional<u64> CachingAllocator::Impl::cap_of(double fraction) const {
+    if (fraction >= 1) return std::nullopt;
+    const DeviceProps& props = device.props();
+    const u64 limit = props.memory_limit_bytes;
+    const u64 total = limit != 0 ? std::min(limit, props.total_bytes) : props.total_bytes;
+    return static_cast<u64>(std::floor(fraction * static_cast<double>(total)));
+}
+
+// [REQUEST] The order of the steps is the original's; each is tried only when those before failed.
+bool CachingAllocator::Impl::obtain(Request& r) {
+    if (collects()) {
+        collect_garbage(r.error);
+        r.fatal = r.error.has_value();
+    }
+    if (r.fatal) return false;
+    if (new_segment(r)) return true;
+    if (!r.fatal && release_oversize(r) && new_segment(r)) return true;
+    return !r.fatal && !capturing && retry_after_release(r);
+}
+
+bool CachingAllocator::Impl::retry_after_release(Request& r) {
+    const u64 before = reserved();
+    MaybeError error;
+    release_cached(error);
+    const u64 released = before - reserved();
+    bool succeeded = false;
+    if (error) {
+        r.error = std::move(error);
+        r.fatal = true;
+    } else {
+        ++stats.num_alloc_retries;
+        succeeded = new_segment(r);
+    }
+    if (observer != nullptr) observer->retry(r.segment_bytes, released, succeeded);
+    return succeeded;
+}
+
+bool CachingAllocator::Impl::new_segment(Request& r) {
+    r.error.reset();
+    r.segment_bytes = memory::segment_size(conf, r.rounded_bytes);
+    r.capped = allowed && reserved() + r.segment_bytes > *allowed;
+    if (r.capped) return false;
+    if (conf.expandable_segments) {
+        r.block = grow_expandable(r);
+        return r.block != nullptr;
+    }
+    auto address = device.memory().malloc(r.segment_bytes);
+    if (!address) {
+        r.fatal = !address.error().out_of_memory();
+        r.error = std::move(address.error());
+        return false;
+    }
+    Block* const block = arena.take();
+    block->address = *address;
+    block->bytes = r.segment_bytes;
+    block->home = r.home;
+    r.block = block;
+    const Pool& pool = r.home->pool;
+    increase(stats.segment, pool.stat(), 1);
+    increase(stats.reserved_bytes, pool.stat(), block->bytes);
+    if (block->bytes >= conf.max_split_bytes) stats.oversize_segments.increase(1);
+    ++stats.num_device_alloc;
+    if (observer != nullptr) {
+        observer->segment_alloc(block->address, block->bytes, r.home->stream, pool.small);
+    }
+    return true;
+}
+
+// [EXPANDABLE] Candidates are runs of free and unmapped blocks, from the lowest address.
+CachingAllocator::Impl::Block* CachingAllocator::Impl::find_growable(Request& r) {
+    for (Block* hole : r.home->unmapped) {
+        Block* const before = hole->prev;
+        Block* const start = before != nullptr && before->state == BlockState::free ? before : hole;
+        u64 room = 0;
+        for (const Block* at = start; at != nullptr && room < r.rounded_bytes; at = at->next) {
+            if (at->state != BlockState::free && at->state != BlockState::unmapped) break;
+            room += at->bytes;
+        }
+        if (room >= r.rounded_bytes) return start;
+    }
+    const Pool& pool = r.home->pool;
+    auto range = ExpandableSegment::open(
+        device, pool.small ? memory::kSmallSegmentBytes : conf.large_segment_bytes);
+    if (!range) {
+        r.error = std::move(range.error());
+        r.fatal = true;
+        return nullptr;
+    }
+    Block* const hole = arena.take();
+    hole->address = (*range)->address;
+    hole->bytes = (*range)->bytes;
+    hole->home = r.home;
+    hole->expandable = range->get();
+    ranges.push_back(std::move(*range));
+    enter_unmapped(hole);
+    return hole;
+}
+
+CachingAllocator::Impl::Block* CachingAllocator::Impl::grow_expandable(Request& r) {
+    Block* block = find_growable(r);
+    if (block == nullptr) return nullptr;
+    // No device is as large as its range of addresses, but a request may be.
+    if (block->state == BlockState::unmapped && block->bytes < r.rounded_bytes &&
+        block->next == nullptr) {
+        if (block->bytes == block->expandable->bytes) drop_expandable(block);
+        r.error = DeviceError{.code = DeviceErrc::memory_allocation,
+                              .call = DeviceCall::create,
+                              .bytes = r.rounded_bytes};
+        return nullptr;
+    }
+    if (block->state == BlockState::unmapped &&
+        !map_front(r, block, std::min(block->bytes, r.rounded_bytes))) {
+        return nullptr;
+    }
+    while (block->bytes < r.rounded_bytes) {
+        Block* const hole = block->next;
+        if (!map_front(r, hole, std::min(r.rounded_bytes - block->bytes, hole->bytes))) {
+            return nullptr;
+        }
+        block = hole;  // has taken in what was before it
+    }
+    leave_free(block);
+    return block;
+}
+
+// Maps pages from the front of a hole; they join free neighbours. On failure nothing changed.
+bool CachingAllocator::Impl::map_front(Request& r, Block* hole, u64 bytes) {
+    auto mapped = hole->expandable->map({hole->address, bytes});
+    if (!mapped) {
+        DeviceError& error = mapped.error();
+        // Only a page that cannot be made is a lack of memory; the rest is an error of the driver.
+        r.fatal = !(error.out_of_memory() && error.call == DeviceCall::create);
+        r.error = std::move(error);
+        return false;
+    }
+    leave_unmapped(hole);
+    if (mapped->bytes < hole->bytes) {
+        Block* const rest = arena.take();
+        rest->address = hole->address + mapped->bytes;
+        rest->bytes = hole->bytes - mapped->bytes;
+        rest->home = hole->home;
+        rest->expandable = hole->expandable;
+        rest->prev = hole;
+        rest->next = hole->next;
+        if (rest->next != nullptr) rest->next->prev = rest;
+        hole->next = rest;
+        hole->bytes = mapped->bytes;
+        enter_unmapped(rest);
+    }
+    hole->state = BlockState::free;
+    (void)merge(hole, hole->prev);
+    (void)merge(hole, hole->next);
+    enter_free(hole);
+    const Pool& pool = hole->home->pool;
+    increase(stats.reserved_bytes, pool.stat(), mapped->bytes);
+    ++stats.num_device_alloc;
+    if (observer != nullptr) {
+        observer->segment_map(mapped->address, mapped->bytes, hole->home->stream, pool.small);
+    }
+    return true;
+}
+
+// Unmaps the whole pages inside a free block; what is left of it on either side stays free.
+void CachingAllocator::Impl::unmap(Block* block) {
+    const memory::AddressRange gone = block->expandable->unmap({block->address, block->bytes});
+    if (gone.bytes == 0) return;
+    leave_free(block);
+    const auto keep = [&](u64 address, u64 bytes) {
+        Block* const piece = arena.take();
+        piece->address = address;
+        piece->bytes = bytes;
+        piece->home = block->home;
+        piece->expandable = block->expandable;
+        return piece;
+    };
+    const u64 before = gone.address - block->address;
+    const u64 after = block->bytes - before - gone.bytes;
+    if (before > 0) {
+        Block* const piece = keep(block->address, before);
+        piece->prev = block->prev;
+        piece->next = block;
+        if (piece->prev != nullptr) piece->prev->next = piece;
+        block->prev = piece;
+        enter_free(piece);
+    }
+    if (after > 0) {
+        Block* const piece = keep(gone.address + gone.bytes, after);
+        piece->prev = block;
+        piece->next = block->next;
+        if (piece->next != nullptr) piece->next->prev = piece;
+        block->next = piece;
+        enter_free(piece);
+    }
+    block->address = gone.address;
+    block->bytes = gone.bytes;
+    block->state = BlockState::unmapped;
+    (void)merge(block, block->prev);
+    (void)merge(block, block->next);
+    enter_unmapped(block);
+    const Pool& pool = block->home->pool;
+    decrease(stats.reserved_bytes, pool.stat(), gone.bytes);
+    ++stats.num_device_free;
+    if (observer != nullptr) {
+        observer->segment_unmap(gone.address, gone.bytes, block->home->stream, pool.small);
+    }
+}
+
+// REQUIRES: the hole is all there is of its range.
+void CachingAllocator::Impl::drop_expandable(Block* hole) {
+    const auto at = std::find_if(ranges.begin(), ranges.end(), [&](const auto& range) {
+        return range.get() == hole->expandable;
+    });
+    OOMLAB_CHECK(at != ranges.end() && hole->bytes == (*at)->bytes);
+    leave_unmapped(hole);
+    (*at)->close();
+    ranges.erase(at);
+    arena.give_back(hole);
+}
+
+// [RELEASE]
+void CachingAllocator::Impl::release_segment(Block* block, MaybeError& error) {
+    OOMLAB_CHECK(!block->is_split() && block->expandable == nullptr);
+    if (error) return;
+    auto freed = device.memory().free(block->address);
+    if (!freed) {
+        error = std::move(freed.error());
+        return;
+    }
+    leave_free(block);
+    const Pool& pool = block->home->pool;
+    decrease(stats.segment, pool.stat(), 1);
+    decrease(stats.reserved_bytes, pool.stat(), block->bytes);
+    if (block->bytes >= conf.max_split_bytes) stats.oversize_segments.decrease(1);
+    ++stats.num_device_free;
+    if (observer != nullptr) {
+        observer->segment_free(block->address, block->bytes, block->home->stream, pool.small);
+    }
+    arena.give_back(block);
+}
+
+// With a limit on splitting, large blocks pile up unsplit: one that is large enough goes, else the
+// largest of them until their sum is.
+bool CachingAllocator::Impl::release_oversize(Request& r) {
+    if (conf.max_split_bytes == UINT64_MAX) return false;
+    const u64 wanted = std::max(r.rounded_bytes, conf.max_split_bytes);
+    MaybeError error;
+    u64 released = 0;
+    const auto release = [&](Block* block) {
+        // Pages are not returned whole: the ordinary release unmaps them.
+        if (block->expandable != nullptr || block->is_split()) return;
+        const u64 bytes = block->bytes;
+        release_segment(block, error);
+        if (!error) released += bytes;
+    };
+    if (Block* fits = r.home->lower_bound(wanted)) {
+        release(fits);
+    } else {
+        Block* block = r.home->last();
+        while (block != nullptr && released < wanted && block->bytes >= conf.max_split_bytes) {
+            Block* const smaller = r.home->previous(block);
+            release(block);
+            block = smaller;
+        }
+    }
+    if (error) {
+        r.error = std::move(error);
+        r.fatal = true;
+    }
+    return !r.fatal && released >= wanted;
+}
+
+void CachingAllocator::Impl::release_cached(MaybeError& error) {
+    error = wait_for_events();
+    release_pool(large, error);
+    release_pool(small, error);
+    for (auto at = private_pools.begin(); at != private_pools.end();) {
+        auto& [id, pool] = *at;
+        if (pool.in_use) {
+            ++at;
+            continue;
+        }
+        release_pool(pool.large, error);
+        release_pool(pool.small, error);
+        bool empty = true;
+        arena.for_each([&, private_id = id](const Block* block) {
+            empty = empty && block->home->pool.private_id != private_id;
+        });
+        at = empty ? private_pools.erase(at) : std::next(at);
+    }
+}
+
+void CachingAllocator::Impl::release_pool(Pool& pool, MaybeError& error) {
+    std::vector<Block*> to_unmap;
+    for (const auto& home : pool.homes) {
+        for (Block* block = home->first(); block != nullptr && !error;) {
+            Block* const next = home->next(block);
+            if (block->expandable != nullptr) {
+                to_unmap.push_back(block);
+            } else if (!block->is_split()) {
+                release_segment(block, error);
+            }
+            block = next;
+        }
+    }
+    for (Block* block : to_unmap) {
+        unmap(block);
+        const bool whole = block->state == BlockState::unmapped && !block->is_split();
+        if (whole) drop_expandable(block);
+    }
+}
+
+// Frees whole cached segments of the large pool that have waited at least as long as the average,
+// again and again until enough is free or nothing is left to free.
+void CachingAllocator::Impl::collect_garbage(MaybeError& error) {
+    const u64 threshold =
+        static_cast<u64>(conf.garbage_collection_threshold * static_cast<double>(*allowed));
+    if (reserved() <= threshold) return;
+    const u64 target = reserved() - threshold;
+    const auto age = [&](const Block* block) { return large.lookups - block->age_base; };
+    const auto freeable = [](const Block* block) { return !block->is_split(); };
+    u64 age_sum = 0, candidates = 0, reclaimed = 0;
+    for (const auto& home : large.homes) {
+        for (Block* block = home->first(); block != nullptr; block = home->next(block)) {
+            if (!freeable(block)) continue;
+            age_sum += age(block);
+            ++candidates;
+        }
+    }
+    bool freed_one = true;
+    while (reclaimed < target && freed_one && candidates > 0) {
+        const double mean_age = static_cast<double>(age_sum) / static_cast<double>(candidates);
+        freed_one = false;
+        for (const auto& home : large.homes) {
+            for (Block* block = home->first(); block != nullptr;) {
+                Block* const next = home->next(block);
+                if (freeable(block) && block->expandable == nullptr &&
+                    static_cast<double>(age(block)) >= mean_age) {
+                    age_sum -= age(block);
+                    --candidates;
+                    reclaimed += block->bytes;
+                    release_segment(block, error);
+                    if (error) return;
+                    freed_one = true;
+                }
+                block = next;
+            }
+        }
+    }
+}
+
+void CachingAllocator::Impl::close_everything() {
+    // Nothing is left to be told about a device that refuses: every result is dropped on purpose.
+    for (auto& [stream, queue] : waiting) {
+        for (const Waiting& entry : queue) (void)device.streams().destroy_event(entry.event);
+    }
+    arena.for_each([&](const Block* block) {
+        if (block->expandable == nullptr && block->prev == nullptr) {
+            (void)device.memory().free(block->address);
+        }
+    });
+    for (const auto& range : ranges) range->close();
+}
+
+// [FAILURE] The figures are read after everything that could be returned has been.
+AllocFailure CachingAllocator::Impl::failed(const Request& r, Owner owner) {
+    AllocFailure f;
+    f.kind = r.fatal ? AllocFailure::Kind::device_error : AllocFailure::Kind::out_of_memory;
+    f.device = r.error.value_or(DeviceError{.code = DeviceErrc::memory_allocation,
+                                            .call = DeviceCall::malloc,
+                                            .bytes = r.segment_bytes});
+    f.requested_bytes = r.requested_bytes;
+    f.rounded_bytes = r.rounded_bytes;
+    f.segment_bytes = r.segment_bytes;
+    if (const auto info = device.memory().mem_info()) {
+        f.device_total_bytes = info->total_bytes;
+        f.device_free_bytes = info->free_bytes;
+        f.other_processes_bytes = info->other_processes_bytes;
+    }
+    f.allowed_bytes = allowed.value_or(0);
+    f.capped = r.capped;
+    f.allocated_bytes = static_cast<u64>(stats.allocated_bytes[kStatAll].current);
+    f.reserved_bytes = reserved();
+    f.private_pool_free_bytes = private_free_bytes();
+    f.process_bytes =
+        f.reserved_bytes + device.context_bytes() + device.graph_bytes() + device.outside_bytes();
+    f.largest_free_block_bytes = largest_free();
+    f.inactive_split_bytes = static_cast<u64>(stats.inactive_split_bytes[kStatAll].current);
+    f.pending_free_bytes = pending_bytes;
+    f.owner = owner;
+    if (f.kind == AllocFailure::Kind::out_of_memory && r.rounded_bytes != 0) ++stats.num_ooms;
+    f.num_alloc_retries = static_cast<u64>(stats.num_alloc_retries);
+    return f;
+}
+
+}  // namespace oomlab
