@@ -1,0 +1,136 @@
+// A supervisor that is SIGKILLed at a random moment leaves no cgroup, no process and no file.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "kernels/base/prng.hpp"
+#include "labs/supervisor/cgroup.hpp"
+#include "labs/supervisor/host.hpp"
+#include "tests/supervisor/support.hpp"
+
+using namespace oomlab;
+using namespace oomlab::supervisor;
+using namespace oomlab::supervisor::test;
+using oomlab::test::TempDir;
+namespace fs = std::filesystem;
+
+namespace {
+constexpr int kRuns = 60;
+constexpr i64 kWindowMs = 45;       // from start to well within the victim's life
+constexpr int kCleanUpMs = 10'000;  // bound of the wait, never reached
+
+// Processes, zombies apart, whose command line names `mark`.
+int living(const std::string& mark) {
+    int count = 0;
+    std::error_code ec;
+    for (const auto& entry : fs::directory_iterator("/proc", ec)) {
+        const std::string name = entry.path().filename().string();
+        if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+        const int pid = std::atoi(name.c_str());
+        const char state = process_state(pid);
+        if (state == '\0' || state == 'Z' || state == 'X') continue;
+        if (contains(read_small(entry.path().string() + "/cmdline"), mark)) ++count;
+    }
+    return count;
+}
+
+int groups_of(int pid) {
+    int count = 0;
+    const CgroupPlaces p = find_places();
+    for (const auto& parent : {p.v2_mount, p.v2_self, p.v1_mount, p.v1_self}) {
+        if (parent.empty()) continue;
+        std::error_code ec;
+        for (const auto& entry : fs::directory_iterator(parent, ec)) {
+            const std::string name = entry.path().filename().string();
+            if (name.compare(0, 7, "oomlab-") == 0 &&
+                contains(name, "-" + std::to_string(pid) + "-")) {
+                ++count;
+            }
+        }
+    }
+    return count;
+}
+
+int start_supervisor(const std::string& trace, const std::string& limit_mib) {
+    const int pid = ::fork();
+    if (pid == 0) {
+        const int null = ::open("/dev/null", O_RDWR);
+        ::dup2(null, 1);
+        ::dup2(null, 2);
+        ::execl(OOMLAB_TEST_SUPERVISE_ONCE, "supervise_once", OOMLAB_TEST_VICTIM, trace.c_str(),
+                limit_mib.c_str(), "hang", nullptr);
+        ::_exit(127);
+    }
+    return pid;
+}
+
+void pass_ms(i64 ms) { ::poll(nullptr, 0, static_cast<int>(ms)); }
+
+bool becomes_clean(const TempDir& dir, int pid, const std::string& mark) {
+    for (int waited = 0; waited < kCleanUpMs; waited += 2) {
+        if (living(mark) == 0 && groups_of(pid) == 0 && fs::is_empty(dir.path())) return true;
+        pass_ms(2);
+    }
+    return false;
+}
+}  // namespace
+
+TEST_CASE("orphans: a supervisor killed at a random moment leaves nothing") {
+    const std::string limit = no_cgroup_reason().empty() ? "64" : "0";
+    if (limit == "0") MESSAGE("without a cgroup, since none can be had here");
+    Prng prng(99);
+    int dirty = 0, alive_when_killed = 0;
+    for (int run = 0; run < kRuns; ++run) {
+        const TempDir dir;
+        const std::string trace = dir.file("orphan.trace");
+        const int pid = start_supervisor(trace, limit);
+        REQUIRE(pid > 0);
+        pass_ms(static_cast<i64>(prng.below(kWindowMs)));
+        if (living("orphan.trace") > 1) ++alive_when_killed;
+        ::kill(pid, SIGKILL);
+        int status = 0;
+        ::waitpid(pid, &status, 0);
+        CHECK(WIFSIGNALED(status));
+        if (!becomes_clean(dir, pid, dir.path().string())) ++dirty;
+    }
+    MESSAGE(kRuns << " supervisors killed, " << alive_when_killed << " while their server lived");
+    CHECK(dirty == 0);
+    CHECK(alive_when_killed > 0);
+}
+
+TEST_CASE("orphans: supervisor and janitor both killed: the server dies, the next start sweeps") {
+    if (!no_cgroup_reason().empty()) {
+        MESSAGE("skipped: no cgroup can be had: " << no_cgroup_reason());
+        return;
+    }
+    const TempDir dir;
+    const std::string trace = dir.file("double.trace");
+    const int pid = start_supervisor(trace, "64");
+    // Two processes name the trace when all is up: the supervisor and its victim. The janitor is the
+    // supervisor's fork, so it has the same command line: three.
+    for (int i = 0; i < 2000 && living("double.trace") < 3; ++i) pass_ms(2);
+    REQUIRE(living("double.trace") == 3);
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+        const int other = std::atoi(entry.path().filename().c_str());
+        if (other <= 0 || other == pid) continue;
+        const auto fields = read_small(entry.path().string() + "/cmdline");
+        if (contains(fields, "double.trace") && contains(fields, "supervise_once")) {
+            ::kill(other, SIGKILL);   // the janitor of the supervisor that this test started
+        }
+    }
+    ::kill(pid, SIGKILL);
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    for (int i = 0; i < 2000 && living("double.trace") > 0; ++i) pass_ms(2);
+    CHECK(living("double.trace") == 0);
+    CHECK(groups_of(pid) <= 1);   // another test may have swept it by now
+    CHECK(no_cgroup_reason().empty());   // probing makes a group, and sweeps first
+    CHECK(groups_of(pid) == 0);
+}
