@@ -16,6 +16,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "labs/supervisor/control.hpp"
 #include "labs/supervisor/host.hpp"
 
 extern char** environ;
@@ -24,6 +25,7 @@ namespace oomlab::supervisor {
 
 namespace {
 constexpr std::size_t kOutputKept = 64 * 1024;
+constexpr int kFirstOwnFd = 16;   // ours are never in the way of the server's own, 0 to 3
 
 // The steps between fork and exec, so that a failure can be named.
 enum class Step : int { parent_gone, cgroup_join, cgroup_check, oom_score, limits, streams, exec, count_ };
@@ -141,9 +143,9 @@ bool limit(__rlimit_resource resource, u64 value) {
         if (null > 2) ::close(null);
     }
     if (p.control_fd >= 0) {
-        if (p.control_fd == 3) {
-            ::fcntl(3, F_SETFD, 0);
-        } else if (p.report_fd == 3 || ::dup2(p.control_fd, 3) < 0) {
+        if (p.control_fd == kControlFd) {
+            ::fcntl(kControlFd, F_SETFD, 0);
+        } else if (::dup2(p.control_fd, kControlFd) < 0) {
             give_up(p, Step::streams);
         }
     }
@@ -153,7 +155,6 @@ bool limit(__rlimit_resource resource, u64 value) {
 
 struct Pipe {
     int read = -1, write = -1;
-    // High numbers, so that none of them is in the way of the server's own 0 to 3.
     static Result<Pipe> make() {
         int fds[2];
         if (::pipe2(fds, O_CLOEXEC) != 0) {
@@ -162,7 +163,7 @@ struct Pipe {
         }
         Pipe pipe;
         for (int i = 0; i < 2; ++i) {
-            const int high = ::fcntl(fds[i], F_DUPFD_CLOEXEC, 16);
+            const int high = ::fcntl(fds[i], F_DUPFD_CLOEXEC, kFirstOwnFd);
             (i == 0 ? pipe.read : pipe.write) = high;
             ::close(fds[i]);
         }
@@ -177,12 +178,14 @@ void close_if_open(int fd) {
 Result<Child> Child::start(const ChildPlan& plan) {
     Prepared prepared = prepare(plan);
     if (!plan.cgroup_procs.empty()) {
-        const int fd = ::open(plan.cgroup_procs.c_str(), O_RDWR | O_CLOEXEC);
-        if (fd < 0) {
+        const int low = ::open(plan.cgroup_procs.c_str(), O_RDWR | O_CLOEXEC);
+        prepared.procs_fd = low < 0 ? low : ::fcntl(low, F_DUPFD_CLOEXEC, kFirstOwnFd);
+        const int error = errno;
+        if (low >= 0) ::close(low);
+        if (prepared.procs_fd < 0) {
             return fail(Error::environment(fmt::format("{}: {}", plan.cgroup_procs,
-                                                       std::generic_category().message(errno))));
+                                                       std::generic_category().message(error))));
         }
-        prepared.procs_fd = fd;
     }
     auto report = Pipe::make();
     auto output = plan.capture ? Pipe::make() : Result<Pipe>(Pipe{});

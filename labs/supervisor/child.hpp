@@ -19,7 +19,7 @@ struct ChildPlan {
     std::optional<u64> address_space_bytes;          // RLIMIT_AS
     std::optional<u64> cpu_seconds;                  // RLIMIT_CPU
     bool sacrifice_first = false;                    // oom_score_adj 1000, or the child refuses to run
-    int control_fd = -1;                             // becomes fd 3 of the server; -1: none
+    int control_fd = -1;                             // becomes kControlFd of the server; -1: none
     bool capture = true;                             // both streams into a pipe
 };
 

@@ -134,10 +134,7 @@ class Run {
         plan.args = options_.args;
         plan.environment = options_.environment;
         plan.capture = options_.output == Output::capture;
-        if (options_.control != nullptr) {
-            plan.control_fd = options_.control->fd();
-            plan.environment.emplace_back(trace::kControlVariable, std::to_string(trace::kControlFd));
-        }
+        if (options_.control != nullptr) plan.control_fd = options_.control->server_fd();
         if (host_.group) plan.cgroup_procs = host_.group->procs_path();
         if (const auto limit = options_.host_memory_limit_bytes) {
             plan.sacrifice_first = true;
@@ -160,6 +157,9 @@ class Run {
             i64 look_ms = std::max<i64>(next_poll - now, 0);
             if (host_.way == Way::stand_in) look_ms = std::min(look_ms, kStandInLookMs);
             if (options_.timeout_ms) look_ms = std::min(look_ms, time_left(started_ms_, *options_.timeout_ms));
+            if (stop_ms_ && !terminated_) {
+                look_ms = std::min(look_ms, time_left(*stop_ms_, options_.stop_grace_ms / 2));
+            }
             if (stop_ms_) look_ms = std::min(look_ms, time_left(*stop_ms_, options_.stop_grace_ms));
             if (child_->wait(look_ms)) return;
             enforce(signals.count());
@@ -209,7 +209,16 @@ class Run {
     void ask_to_stop() {
         if (stop_ms_) return;
         stop_ms_ = monotonic_ms();
-        if (options_.control != nullptr) options_.control->stop();
+        if (options_.control != nullptr) {
+            options_.control->stop();
+        } else {
+            terminate();
+        }
+    }
+
+    void terminate() {
+        if (terminated_) return;
+        terminated_ = true;
         child_->signal(SIGTERM);
     }
 
@@ -218,6 +227,7 @@ class Run {
             kill(KilledBy::timeout);
         }
         if (signals > 0) ask_to_stop();
+        if (stop_ms_ && time_left(*stop_ms_, options_.stop_grace_ms / 2) == 0) terminate();
         if (stop_ms_ && (signals > 1 || time_left(*stop_ms_, options_.stop_grace_ms) == 0)) {
             kill(KilledBy::stop_request);
         }
@@ -245,6 +255,7 @@ class Run {
     std::optional<Child> child_;
     i64 started_ms_ = 0;
     std::optional<i64> stop_ms_;
+    bool terminated_ = false;
     KilledBy sent_ = KilledBy::nobody;
     u64 peak_bytes_ = 0;
 };
@@ -273,9 +284,11 @@ std::string last_line(const Evidence& e, const std::string& program) {
     const auto lines = lines_of(e.output_tail);
     for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
         if (line->empty()) continue;
-        // "oomlab-server-sim: what is wrong": the name in front is ours to say, or not.
-        const std::string name = std::filesystem::path(program).filename().string() + ": ";
-        return printable(line->compare(0, name.size(), name) == 0 ? line->substr(name.size()) : *line);
+        // "oomlab: what is wrong": the name in front is said once, by whoever prints the error.
+        const auto colon = line->find(": ");
+        const bool named = colon != std::string::npos && line->compare(0, 6, "oomlab") == 0 &&
+                           line->find(' ') > colon;
+        return printable(named ? line->substr(colon + 2) : *line);
     }
     return fmt::format("{}: exit {} without a word", program, e.wait.code);
 }

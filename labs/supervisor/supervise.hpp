@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "kernels/base/result.hpp"
+#include "labs/supervisor/control.hpp"
 #include "labs/supervisor/evidence.hpp"
-#include "labs/trace/control.hpp"
 #include "labs/trace/writer.hpp"
 
 namespace oomlab::supervisor {
@@ -50,12 +50,13 @@ struct Options {
     // REQUIRES: nothing was printed yet and the command line may be repeated as it is.
     bool may_reexec = false;
 
-    // Inherited by the server when given; a stop request sets its stop word, too. Borrowed.
-    trace::ControlSender* control = nullptr;
+    // Inherited by the server as kControlFd when given (tell it so in `args`); a stop request goes
+    // through it first, and as SIGTERM at half of the grace. Borrowed.
+    Control* control = nullptr;
 
     std::optional<i64> timeout_ms;
     i64 poll_ms = 50;
-    i64 stop_grace_ms = 2000;               // between the polite signal and SIGKILL
+    i64 stop_grace_ms = 2000;               // between the polite request and SIGKILL
     Output output = Output::capture;
     bool forward_signals = true;            // SIGINT and SIGTERM become a stop request
 };

@@ -123,27 +123,29 @@ TEST_CASE("supervise: SIGINT to the supervisor becomes a stop request, and its o
     CHECK((before.sa_handler == after.sa_handler));
 }
 
-TEST_CASE("supervise: the control channel pauses, lets steps through, and stops") {
+TEST_CASE("supervise: the control channel reaches the server, stop included") {
     const TempDir dir;
-    auto control = trace::ControlSender::create();
+    auto control = Control::create();
     REQUIRE(control.has_value());
-    (*control)->pause(true);
-    (*control)->step(7);
+    (*control)->pause();
+    (*control)->step();
+    (*control)->speed(2.5);
     auto options = victim(dir.file("t"), {"control"});
     options.control = control->get();
     options.poll_ms = 5;
-    // It is ready after the seventh step; an eighth would be counted, too.
+    // It ignores SIGTERM, so only the channel can make it end by itself.
     const auto e = must_supervise(options, [&](const Live&) {
         return is_ready(options.trace_path) ? Go::stop : Go::on;
     });
     CHECK(e.outcome == Outcome::served);
-    std::string steps;
+    std::string heard;
     const auto reader = trace::Reader::open(dir.file("t"));
     REQUIRE(reader.has_value());
     (*reader)->poll([&](const trace::RecordView& r) {
-        if (r.type == trace::RecordType::action) steps = r.text();
+        if (r.type == trace::RecordType::action) heard = r.text();
     });
-    CHECK(steps == "7");
+    CHECK(heard == "pause\nstep\nspeed 2.5\nstop\n");
+    (*control)->pause();   // to nobody: no SIGPIPE
 }
 
 TEST_CASE("supervise: errors are one line and leave nothing") {
