@@ -176,6 +176,7 @@ void read_latent_attention(ModelShape& shape, Fields& fields) {
         linear.key_head_dim = fields.required({"linear_key_head_dim"}, Limits::kHeadDim);
         linear.value_head_dim = fields.required({"linear_value_head_dim"}, Limits::kHeadDim);
         linear.conv = fields.number({"linear_conv_kernel_dim"}, 4, 64);
+        if (fields.text({"mamba_ssm_dtype", "mamba_ssm_cache_dtype"}) == "float32") linear.state_dtype_bytes = 4;
         shape.linear = linear;
     }
     const bool mamba2 = fields.has({"mamba_num_heads", "mamba_n_heads"});

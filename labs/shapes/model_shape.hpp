@@ -31,6 +31,7 @@ struct MlaShape {
 // Linear attention (gated delta net) and state-space layers: weights and a constant state, no KV.
 struct LinearShape {
     u64 key_heads = 0, value_heads = 0, key_head_dim = 0, value_head_dim = 0, conv = 4;
+    u64 state_dtype_bytes = 2;       // in vLLM; llama.cpp keeps 4
 };
 struct MambaShape {
     u64 version = 2, heads = 0, head_dim = 0, state = 0, groups = 1, conv = 4, inner = 0, dt_rank = 0;
@@ -130,9 +131,10 @@ u64 kv_bytes_per_token(const ModelShape& shape, u64 tensor_parallel_size, double
 // `group_size` layers of one kind, padded; a pool token costs groups * group_size layers.
 struct KvLayout {
     u64 groups = 1, group_size = 0, padding_layers = 0;
-    u64 full_groups = 1, sliding_groups = 0;
+    u64 full_groups = 1, sliding_groups = 0, linear_groups = 0;
+    u64 block_tokens = 16;           // larger than asked when a recurrent state must fit into a block
     u64 block_bytes = 0;             // one block of one group
-    u64 bytes_per_token = 0;         // groups * block_bytes / block_size
+    u64 bytes_per_token = 0;         // groups * block_bytes / block_tokens
     u64 blocks_per_request = 0;      // need of one request of `request_tokens`, all groups
 };
 KvLayout kv_layout(const ModelShape& shape, u64 tensor_parallel_size, double kv_dtype_bytes,
