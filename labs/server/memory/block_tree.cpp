@@ -3,245 +3,249 @@
 namespace oomlab::memory {
 namespace {
 
-bool before(const Block* a, const Block* b) {
-    if (a->bytes != b->bytes) return a->bytes < b->bytes;
-    return a->address < b->address;
-}
-
-bool is_red(const Block* block) {
-    return block != nullptr && block->red;
+bool before(const Block& a, const Block& b) {
+    if (a.bytes != b.bytes) return a.bytes < b.bytes;
+    return a.address < b.address;
 }
 
 // Black height, or -1 where an invariant is broken.
-int black_height(const Block* block, const Block* parent, u64& count) {
-    if (block == nullptr) return 0;
+int black_height(const Block* all, BlockId id, BlockId parent, u64& count) {
+    if (id == 0) return 0;
+    const Block& block = all[id];
     ++count;
-    if (block->parent != parent || (block->red && is_red(parent))) return -1;
-    if (block->left != nullptr && !before(block->left, block)) return -1;
-    if (block->right != nullptr && !before(block, block->right)) return -1;
-    const int left = black_height(block->left, block, count);
-    const int right = black_height(block->right, block, count);
+    if (block.parent != parent || (block.red && all[parent].red)) return -1;
+    const int left = black_height(all, block.left, id, count);
+    const int right = black_height(all, block.right, id, count);
     if (left < 0 || left != right) return -1;
-    return left + (block->red ? 0 : 1);
+    return left + (block.red ? 0 : 1);
 }
 
 }  // namespace
 
-Block* BlockTree::last() const {
-    Block* block = root_;
-    while (block != nullptr && block->right != nullptr) block = block->right;
-    return block;
+Block* BlockTree::last(Block* all) const {
+    BlockId at = root_;
+    if (at == 0) return nullptr;
+    while (all[at].right != 0) at = all[at].right;
+    return &all[at];
 }
 
-Block* BlockTree::lower_bound(u64 bytes) const {
+Block* BlockTree::lower_bound(Block* all, u64 bytes) const {
     Block* found = nullptr;
-    for (Block* block = root_; block != nullptr;) {
-        if (block->bytes >= bytes) {
-            found = block;
-            block = block->left;
-        } else {
-            block = block->right;
-        }
+    for (BlockId at = root_; at != 0;) {
+        Block& block = all[at];
+        const bool fits = block.bytes >= bytes;
+        if (fits) found = &block;
+        at = fits ? block.left : block.right;
     }
     return found;
 }
 
-Block* BlockTree::next(Block* block) {
-    if (block->right != nullptr) {
-        block = block->right;
-        while (block->left != nullptr) block = block->left;
-        return block;
+Block* BlockTree::next(Block* all, Block* block) {
+    BlockId at = block->right;
+    if (at != 0) {
+        while (all[at].left != 0) at = all[at].left;
+        return &all[at];
     }
-    while (block->parent != nullptr && block->parent->right == block) block = block->parent;
-    return block->parent;
+    BlockId child = static_cast<BlockId>(block - all);
+    at = block->parent;
+    while (at != 0 && all[at].right == child) {
+        child = at;
+        at = all[at].parent;
+    }
+    return at == 0 ? nullptr : &all[at];
 }
 
-Block* BlockTree::previous(Block* block) {
-    if (block->left != nullptr) {
-        block = block->left;
-        while (block->right != nullptr) block = block->right;
-        return block;
+Block* BlockTree::previous(Block* all, Block* block) {
+    BlockId at = block->left;
+    if (at != 0) {
+        while (all[at].right != 0) at = all[at].right;
+        return &all[at];
     }
-    while (block->parent != nullptr && block->parent->left == block) block = block->parent;
-    return block->parent;
+    BlockId child = static_cast<BlockId>(block - all);
+    at = block->parent;
+    while (at != 0 && all[at].left == child) {
+        child = at;
+        at = all[at].parent;
+    }
+    return at == 0 ? nullptr : &all[at];
 }
 
-void BlockTree::replace_child(Block* old_child, Block* new_child, Block* parent) {
-    if (parent == nullptr) {
-        root_ = new_child;
-    } else if (parent->left == old_child) {
-        parent->left = new_child;
+void BlockTree::replace(Block* all, BlockId old_child, BlockId heir) {
+    const BlockId parent = all[old_child].parent;
+    if (parent == 0) {
+        root_ = heir;
+    } else if (all[parent].left == old_child) {
+        all[parent].left = heir;
     } else {
-        parent->right = new_child;
+        all[parent].right = heir;
     }
+    all[heir].parent = parent;  // also of nobody: rebalancing climbs from there
 }
 
-void BlockTree::rotate_left(Block* x) {
-    Block* const y = x->right;
-    x->right = y->left;
-    if (y->left != nullptr) y->left->parent = x;
-    y->parent = x->parent;
-    replace_child(x, y, x->parent);
-    y->left = x;
-    x->parent = y;
+void BlockTree::rotate_left(Block* all, BlockId x) {
+    const BlockId y = all[x].right;
+    replace(all, x, y);
+    all[x].right = all[y].left;
+    if (all[y].left != 0) all[all[y].left].parent = x;
+    all[y].left = x;
+    all[x].parent = y;
 }
 
-void BlockTree::rotate_right(Block* x) {
-    Block* const y = x->left;
-    x->left = y->right;
-    if (y->right != nullptr) y->right->parent = x;
-    y->parent = x->parent;
-    replace_child(x, y, x->parent);
-    y->right = x;
-    x->parent = y;
+void BlockTree::rotate_right(Block* all, BlockId x) {
+    const BlockId y = all[x].left;
+    replace(all, x, y);
+    all[x].left = all[y].right;
+    if (all[y].right != 0) all[all[y].right].parent = x;
+    all[y].right = x;
+    all[x].parent = y;
 }
 
-void BlockTree::insert_below(Block* block) {
-    Block* parent = nullptr;
+void BlockTree::insert_below(Block* all, BlockId z) {
+    BlockId parent = first_;
     bool on_left = true;
-    if (before(block, first_)) {
+    if (before(all[z], all[first_])) {
         // The common case of a block that goes back where the next search takes it from.
-        parent = first_;
-        first_ = block;
+        first_ = z;
     } else {
-        for (Block* at = root_; at != nullptr;) {
+        for (BlockId at = root_; at != 0;) {
             parent = at;
-            on_left = before(block, at);
-            at = on_left ? at->left : at->right;
+            on_left = before(all[z], all[at]);
+            at = on_left ? all[at].left : all[at].right;
         }
     }
-    block->left = block->right = nullptr;
-    block->parent = parent;
-    block->red = true;
-    (on_left ? parent->left : parent->right) = block;
-    rebalance_inserted(block);
+    all[z].left = all[z].right = 0;
+    all[z].parent = parent;
+    all[z].red = true;
+    (on_left ? all[parent].left : all[parent].right) = z;
+    if (all[parent].red) rebalance_inserted(all, z);
 }
 
-void BlockTree::rebalance_inserted(Block* block) {
-    while (block != root_ && block->parent->red) {
-        Block* parent = block->parent;
-        Block* const grand = parent->parent;  // a red parent is not the root
-        const bool parent_is_left = grand->left == parent;
-        Block* const uncle = parent_is_left ? grand->right : grand->left;
-        if (is_red(uncle)) {
-            parent->red = uncle->red = false;
-            grand->red = true;
-            block = grand;
+void BlockTree::rebalance_inserted(Block* all, BlockId z) {
+    while (all[all[z].parent].red) {
+        BlockId parent = all[z].parent;
+        const BlockId grand = all[parent].parent;  // a red parent is not the root
+        const bool parent_is_left = all[grand].left == parent;
+        const BlockId uncle = parent_is_left ? all[grand].right : all[grand].left;
+        if (all[uncle].red) {
+            all[parent].red = all[uncle].red = false;
+            all[grand].red = true;
+            z = grand;
             continue;
         }
         if (parent_is_left) {
-            if (block == parent->right) {
-                rotate_left(parent);
-                parent = block;
+            if (z == all[parent].right) {
+                rotate_left(all, parent);
+                parent = z;
             }
-            rotate_right(grand);
+            rotate_right(all, grand);
         } else {
-            if (block == parent->left) {
-                rotate_right(parent);
-                parent = block;
+            if (z == all[parent].left) {
+                rotate_right(all, parent);
+                parent = z;
             }
-            rotate_left(grand);
+            rotate_left(all, grand);
         }
-        parent->red = false;
-        grand->red = true;
+        all[parent].red = false;
+        all[grand].red = true;
         break;
     }
-    root_->red = false;
+    all[root_].red = false;
 }
 
-void BlockTree::erase_linked(Block* block) {
-    if (first_ == block) first_ = next(block);
-    Block* child = nullptr;   // takes the place that falls vacant
-    Block* parent = nullptr;  // of that place
-    bool vacated_red = block->red;
-    if (block->left != nullptr && block->right != nullptr) {
-        Block* heir = block->right;
-        while (heir->left != nullptr) heir = heir->left;
-        vacated_red = heir->red;
-        child = heir->right;
-        parent = heir->parent;
-        if (parent == block) {
-            parent = heir;
-        } else {
-            parent->left = child;
-            if (child != nullptr) child->parent = parent;
-            heir->right = block->right;
-            heir->right->parent = heir;
-        }
-        heir->left = block->left;
-        heir->left->parent = heir;
-        heir->red = block->red;
-        heir->parent = block->parent;
-        replace_child(block, heir, block->parent);
-    } else {
-        child = block->left != nullptr ? block->left : block->right;
-        parent = block->parent;
-        if (child != nullptr) child->parent = parent;
-        replace_child(block, child, parent);
+void BlockTree::erase_linked(Block* all, BlockId z) {
+    if (first_ == z) {
+        const Block* const after = next(all, &all[z]);
+        first_ = after == nullptr ? 0 : static_cast<BlockId>(after - all);
     }
-    if (!vacated_red) rebalance_erased(child, parent);
+    Block& block = all[z];
+    BlockId child = 0;  // moves into the place that falls vacant
+    bool vacated_red = block.red;
+    if (block.left == 0 || block.right == 0) {
+        child = block.left != 0 ? block.left : block.right;
+        replace(all, z, child);
+    } else {
+        BlockId heir = block.right;
+        while (all[heir].left != 0) heir = all[heir].left;
+        vacated_red = all[heir].red;
+        child = all[heir].right;
+        if (all[heir].parent == z) {
+            all[child].parent = heir;
+        } else {
+            replace(all, heir, child);
+            all[heir].right = block.right;
+            all[block.right].parent = heir;
+        }
+        replace(all, z, heir);
+        all[heir].left = block.left;
+        all[block.left].parent = heir;
+        all[heir].red = block.red;
+    }
+    if (!vacated_red) rebalance_erased(all, child);
+    all[0].parent = 0;
 }
 
-// The path through `child` is one black short.
-void BlockTree::rebalance_erased(Block* child, Block* parent) {
-    while (child != root_ && !is_red(child)) {
-        const bool on_left = parent->left == child;
-        Block* sibling = on_left ? parent->right : parent->left;
-        if (sibling->red) {
-            sibling->red = false;
-            parent->red = true;
+// The path through x is one black short.
+void BlockTree::rebalance_erased(Block* all, BlockId x) {
+    while (x != root_ && !all[x].red) {
+        const BlockId parent = all[x].parent;
+        const bool on_left = all[parent].left == x;
+        BlockId sibling = on_left ? all[parent].right : all[parent].left;
+        if (all[sibling].red) {
+            all[sibling].red = false;
+            all[parent].red = true;
             if (on_left) {
-                rotate_left(parent);
-                sibling = parent->right;
+                rotate_left(all, parent);
+                sibling = all[parent].right;
             } else {
-                rotate_right(parent);
-                sibling = parent->left;
+                rotate_right(all, parent);
+                sibling = all[parent].left;
             }
         }
-        Block* near = on_left ? sibling->left : sibling->right;
-        Block* far = on_left ? sibling->right : sibling->left;
-        if (!is_red(near) && !is_red(far)) {
-            sibling->red = true;
-            child = parent;
-            parent = parent->parent;
+        const BlockId inner = on_left ? all[sibling].left : all[sibling].right;
+        BlockId outer = on_left ? all[sibling].right : all[sibling].left;
+        if (!all[inner].red && !all[outer].red) {
+            all[sibling].red = true;
+            x = parent;
             continue;
         }
-        if (!is_red(far)) {
-            near->red = false;
-            sibling->red = true;
+        if (!all[outer].red) {
+            all[inner].red = false;
+            all[sibling].red = true;
             if (on_left) {
-                rotate_right(sibling);
-                sibling = parent->right;
-                far = sibling->right;
+                rotate_right(all, sibling);
             } else {
-                rotate_left(sibling);
-                sibling = parent->left;
-                far = sibling->left;
+                rotate_left(all, sibling);
             }
+            outer = sibling;
+            sibling = inner;
         }
-        sibling->red = parent->red;
-        parent->red = false;
-        far->red = false;
+        all[sibling].red = all[parent].red;
+        all[parent].red = false;
+        all[outer].red = false;
         if (on_left) {
-            rotate_left(parent);
+            rotate_left(all, parent);
         } else {
-            rotate_right(parent);
+            rotate_right(all, parent);
         }
         break;
     }
-    if (child != nullptr) child->red = false;
+    all[x].red = false;
 }
 
-bool BlockTree::check(u64& count) const {
-    if (root_ == nullptr) return first_ == nullptr;
-    if (root_->red || black_height(root_, nullptr, count) < 0) return false;
-    // The order of the whole, not only of each parent and child.
+bool BlockTree::check(Block* all, u64& count) const {
+    if (all[0].red || all[0].left != 0 || all[0].right != 0 || all[0].parent != 0) return false;
+    if (root_ == 0) return first_ == 0;
+    u64 here = 0;
+    if (all[root_].red || black_height(all, root_, 0, here) < 0) return false;
     const Block* previous_block = nullptr;
-    for (Block* block = first_; block != nullptr; block = next(block)) {
-        if (previous_block != nullptr && !before(previous_block, block)) return false;
+    u64 walked = 0;
+    for (Block* block = first(all); block != nullptr; block = next(all, block)) {
+        if (previous_block != nullptr && !before(*previous_block, *block)) return false;
         previous_block = block;
+        ++walked;
     }
-    return first_->left == nullptr && previous_block == last();
+    count += here;
+    return walked == here && previous_block == last(all);
 }
 
 }  // namespace oomlab::memory

@@ -20,6 +20,7 @@ CachingAllocator::Impl::Impl(Device& chip, const AllocConf& settings, AllocatorO
     : device(chip),
       conf(settings),
       observer(watcher),
+      divides(settings.roundup_power2_divisions != decltype(settings.roundup_power2_divisions){}),
       allowed(cap_of(settings.per_process_memory_fraction)) {}
 
 CachingAllocator::Impl::~Impl() {
@@ -27,22 +28,28 @@ CachingAllocator::Impl::~Impl() {
 }
 
 // What this block contributes to the fingerprint: place, size, state, and the labels that decide
-// what its free will change.
+// what its free will change. The age of a free block counts only with collection on, see there.
 u64 CachingAllocator::Impl::print_of(const Block& block) {
-    u64 kind = static_cast<u64>(block.state);
-    if (block.state == BlockState::allocated || block.state == BlockState::pending) {
-        kind |= static_cast<u64>(block.owner) << 8 | block.requested_bytes << 16;
+    u64 kind = static_cast<u64>(block.state) | static_cast<u64>(block.home) << 16;
+    u64 size = block.bytes;
+    if (block.in_use()) {
+        kind |= static_cast<u64>(block.owner) << 8;
+        size += block.requested_or_age * 0xd1b54a32d192ed03ULL;
     }
-    return fold(block.address ^ 0x9e3779b97f4a7c15ULL, block.bytes ^ block.home->salt) ^
-           fold(kind ^ 0xd1b54a32d192ed03ULL, block.address ^ 0x8cb92ba72f3d8dd7ULL);
+    return fold(block.address ^ 0x9e3779b97f4a7c15ULL, size ^ kind * 0x8cb92ba72f3d8dd7ULL);
 }
 
 CachingAllocator::Impl::SizeIndex& CachingAllocator::Impl::add_home(Pool& pool, StreamId stream) {
-    const u64 salt = fold(stream + 1, pool.small ? 0xa0761d6478bd642fULL : 0xe7037ed1a0b428dbULL) ^
-                     fold(pool.private_id + 1, 0x8ebc6af09c88c6e3ULL);
+    auto id = std::find(homes.begin(), homes.end(), nullptr);
+    if (id == homes.end()) id = homes.insert(id, nullptr);
+    const auto index = static_cast<std::size_t>(id - homes.begin());
+    OOMLAB_CHECK(index <= UINT16_MAX);
+    auto home =
+        std::make_unique<SizeIndex>(arena.all(), pool, stream, static_cast<memory::HomeId>(index));
+    *id = home.get();
     const auto at = std::find_if(pool.homes.begin(), pool.homes.end(),
-                                 [&](const auto& home) { return home->stream > stream; });
-    return **pool.homes.insert(at, std::make_unique<SizeIndex>(pool, stream, salt));
+                                 [&](const auto& other) { return other->stream > stream; });
+    return **pool.homes.insert(at, std::move(home));
 }
 
 CachingAllocator::Impl::SizeIndex& CachingAllocator::Impl::home_for(u64 rounded_bytes,
@@ -59,30 +66,31 @@ CachingAllocator::Impl::SizeIndex& CachingAllocator::Impl::home_for(u64 rounded_
 }
 
 // The first free block that is large enough; then the filters, which refuse it and look no further.
-bool CachingAllocator::Impl::best_fit(Request& r) {
-    if (collects()) ++r.home->pool.lookups;
-    Block* found = r.home->lower_bound(r.rounded_bytes);
-    if (found == nullptr) return false;
-    if (found->expandable != nullptr) found = expandable_fit(r, found);
-    if (r.rounded_bytes < conf.max_split_bytes) {
-        if (found->bytes >= conf.max_split_bytes) return false;
-    } else if (found->bytes >= r.rounded_bytes + conf.max_non_split_rounding_bytes) {
-        return false;
+CachingAllocator::Impl::Block* CachingAllocator::Impl::best_fit(SizeIndex& home,
+                                                                u64 rounded_bytes) {
+    if (collects()) ++home.pool.lookups;
+    Block* found = home.lower_bound(rounded_bytes);
+    if (found == nullptr) return nullptr;
+    if (found->expandable) found = expandable_fit(home, found);
+    if (rounded_bytes < conf.max_split_bytes) {
+        if (found->bytes >= conf.max_split_bytes) return nullptr;
+    } else if (found->bytes >= rounded_bytes + conf.max_non_split_rounding_bytes) {
+        return nullptr;
     }
+    __builtin_prefetch(found->next);  // relinked when the block is split
     leave_free(found);
-    r.block = found;
-    return true;
+    return found;
 }
 
 // A block that can still grow counts as large as it may become: a hole that fits goes first.
-CachingAllocator::Impl::Block* CachingAllocator::Impl::expandable_fit(const Request& r,
+CachingAllocator::Impl::Block* CachingAllocator::Impl::expandable_fit(const SizeIndex& home,
                                                                       Block* found) const {
     const auto may_become = [](const Block* block) {
         const Block* next = block->next;
         const bool grows = next != nullptr && next->state == BlockState::unmapped;
         return block->bytes + (grows ? next->bytes : 0);
     };
-    for (Block* next = r.home->next(found); next != nullptr; next = r.home->next(next)) {
+    for (Block* next = home.next(found); next != nullptr; next = home.next(next)) {
         if (may_become(next) >= may_become(found)) break;
         found = next;
     }
@@ -91,28 +99,34 @@ CachingAllocator::Impl::Block* CachingAllocator::Impl::expandable_fit(const Requ
 
 bool CachingAllocator::Impl::should_split(const Block& block, u64 rounded_bytes) const {
     const u64 leftover = block.bytes - rounded_bytes;
-    if (block.home->pool.small || conf.expandable_segments) {
+    if (conf.expandable_segments || pool_of(&block).small) {
         return leftover >= memory::kMinBlockBytes;
     }
     return rounded_bytes < conf.max_split_bytes && leftover > memory::kSmallRequestBytes;
 }
 
-Allocation CachingAllocator::Impl::hand_out(Request& r, Owner owner, u32 request) {
-    Block* const block = r.block;
-    const StatPool pool = block->home->pool.stat();
+// Cuts a block in two; returns the part behind, which is in none of the places yet.
+CachingAllocator::Impl::Block* CachingAllocator::Impl::split(Block* block, u64 front_bytes) {
+    Block* const rest = arena.take();
+    rest->address = block->address + front_bytes;
+    rest->bytes = block->bytes - front_bytes;
+    rest->home = block->home;
+    rest->expandable = block->expandable;
+    rest->prev = block;
+    rest->next = block->next;
+    if (rest->next != nullptr) rest->next->prev = rest;
+    block->next = rest;
+    block->bytes = front_bytes;
+    return rest;
+}
+
+Allocation CachingAllocator::Impl::hand_out(Block* block, u64 requested_bytes, u64 rounded_bytes,
+                                            Owner owner, u32 request) {
+    const StatPool pool = pool_of(block).stat();
     const bool already_split = block->is_split();
-    const bool counts_as_split = block->expandable == nullptr;
-    if (should_split(*block, r.rounded_bytes)) {
-        Block* const rest = arena.take();
-        rest->address = block->address + r.rounded_bytes;
-        rest->bytes = block->bytes - r.rounded_bytes;
-        rest->home = block->home;
-        rest->expandable = block->expandable;
-        rest->prev = block;
-        rest->next = block->next;
-        if (rest->next != nullptr) rest->next->prev = rest;
-        block->next = rest;
-        block->bytes = r.rounded_bytes;
+    const bool counts_as_split = !block->expandable;
+    if (should_split(*block, rounded_bytes)) {
+        Block* const rest = split(block, rounded_bytes);
         enter_free(rest);
         if (counts_as_split && already_split) {
             decrease(stats.inactive_split_bytes, pool, block->bytes);
@@ -125,18 +139,18 @@ Allocation CachingAllocator::Impl::hand_out(Request& r, Owner owner, u32 request
         decrease(stats.inactive_split, pool, 1);
     }
     block->state = BlockState::allocated;
-    block->requested_bytes = r.requested_bytes;
+    block->requested_or_age = requested_bytes;
     block->owner = owner;
     block->request = request;
     print ^= print_of(*block);
-    live.insert(block->address, block);
+    live.insert(block);
     owned_bytes[static_cast<std::size_t>(owner)] += block->bytes;
 
     increase(stats.allocation, pool, 1);
     increase(stats.allocated_bytes, pool, block->bytes);
     increase(stats.active, pool, 1);
     increase(stats.active_bytes, pool, block->bytes);
-    increase(stats.requested_bytes, pool, block->requested_bytes);
+    increase(stats.requested_bytes, pool, requested_bytes);
     if (block->bytes >= conf.max_split_bytes) stats.oversize_allocations.increase(1);
     return {.address = block->address, .bytes = block->bytes};
 }
@@ -144,20 +158,27 @@ Allocation CachingAllocator::Impl::hand_out(Request& r, Owner owner, u32 request
 Result<Allocation, AllocFailure> CachingAllocator::Impl::malloc(u64 bytes, StreamId stream,
                                                                 Owner owner, u32 request) {
     if (bytes == 0) return Allocation{};
-    Request r{.requested_bytes = bytes};
     if (bytes >= memory::kAbsurdBytes) {
-        AllocFailure f = failed(r, owner);
+        AllocFailure f = failed({.requested_bytes = bytes}, owner);
         f.kind = AllocFailure::Kind::absurd_size;
         return fail(std::move(f));
     }
     if (!capturing && (outstanding != 0 || !deferred.empty())) {
-        r.error = poll_events();
-        r.fatal = r.error.has_value();
+        if (auto error = poll_events()) {
+            return fail(failed({.requested_bytes = bytes, .error = std::move(error), .fatal = true},
+                               owner));
+        }
     }
-    r.rounded_bytes = memory::round_size(conf, bytes);
-    r.home = &home_for(r.rounded_bytes, stream);
-    if (r.fatal || (!best_fit(r) && !obtain(r))) return fail(failed(r, owner));
-    return hand_out(r, owner, request);
+    const u64 rounded_bytes =
+        divides ? memory::round_size(conf, bytes) : memory::round_to_quantum(bytes);
+    SizeIndex& home = home_for(rounded_bytes, stream);
+    Block* block = best_fit(home, rounded_bytes);
+    if (block == nullptr) {
+        Request r{.requested_bytes = bytes, .rounded_bytes = rounded_bytes, .home = &home};
+        if (!obtain(r)) return fail(failed(r, owner));
+        block = r.block;
+    }
+    return hand_out(block, bytes, rounded_bytes, owner, request);
 }
 
 // The neighbour is taken in when it is of the same kind; returns its size, or 0.
@@ -184,17 +205,17 @@ u64 CachingAllocator::Impl::merge(Block* block, Block* neighbour) {
 
 // REQUIRES: the block is in none of the places.
 void CachingAllocator::Impl::complete_free(Block* block) {
-    const StatPool pool = block->home->pool.stat();
+    const StatPool pool = pool_of(block).stat();
     decrease(stats.active, pool, 1);
     decrease(stats.active_bytes, pool, block->bytes);
-    decrease(stats.requested_bytes, pool, block->requested_bytes);
+    decrease(stats.requested_bytes, pool, block->requested_or_age);
     block->state = BlockState::free;
     const u64 before = merge(block, block->prev);
     const u64 after = merge(block, block->next);
     enter_free(block);
-    if (block->expandable != nullptr) return;
+    if (block->expandable) return;
     // Net changes, as the original counts them: a merge that ends with as many holes is no change.
-    i64 count = (block->is_split() ? 1 : 0) - (before != 0 ? 1 : 0) - (after != 0 ? 1 : 0);
+    const i64 count = (block->is_split() ? 1 : 0) - (before != 0 ? 1 : 0) - (after != 0 ? 1 : 0);
     if (count > 0) increase(stats.inactive_split, pool, static_cast<u64>(count));
     if (count < 0) decrease(stats.inactive_split, pool, static_cast<u64>(-count));
     const u64 gone = before + after;
@@ -207,13 +228,16 @@ void CachingAllocator::Impl::free(u64 address) {
     if (address == 0) return;
     Block* const block = live.take(address);
     OOMLAB_CHECK(block != nullptr);  // not from malloc, or freed before
+    // Both neighbours are looked at below: their lines may come while the figures are updated.
+    __builtin_prefetch(block->prev);
+    __builtin_prefetch(block->next);
     print ^= print_of(*block);
-    const StatPool pool = block->home->pool.stat();
+    const StatPool pool = pool_of(block).stat();
     owned_bytes[static_cast<std::size_t>(block->owner)] -= block->bytes;
     decrease(stats.allocation, pool, 1);
     decrease(stats.allocated_bytes, pool, block->bytes);
     if (block->bytes >= conf.max_split_bytes) stats.oversize_allocations.decrease(1);
-    if (block->uses != nullptr) return start_waiting(block);
+    if (block->used_elsewhere) return start_waiting(block);
     complete_free(block);
 }
 

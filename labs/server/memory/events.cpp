@@ -6,10 +6,12 @@
 namespace oomlab {
 
 void CachingAllocator::Impl::record_stream(Block* block, StreamId stream) {
-    if (stream == block->home->stream) return;
-    if (block->uses == nullptr) block->uses = std::make_unique<std::vector<StreamId>>();
-    auto& uses = *block->uses;
-    if (std::find(uses.begin(), uses.end(), stream) == uses.end()) uses.push_back(stream);
+    if (stream == home_of(block).stream) return;
+    block->used_elsewhere = true;
+    auto& streams = elsewhere[block].streams;
+    if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
+        streams.push_back(stream);
+    }
 }
 
 void CachingAllocator::Impl::start_waiting(Block* block) {
@@ -22,16 +24,15 @@ void CachingAllocator::Impl::start_waiting(Block* block) {
 }
 
 CachingAllocator::Impl::MaybeError CachingAllocator::Impl::record_events(Block* block) {
-    auto& uses = *block->uses;
-    while (!uses.empty()) {
-        auto event = device.streams().record_event(uses.front());
+    Elsewhere& used = elsewhere.at(block);
+    while (!used.streams.empty()) {
+        auto event = device.streams().record_event(used.streams.front());
         if (!event) return std::move(event.error());
-        waiting[uses.front()].push_back({*event, block});
+        waiting[used.streams.front()].push_back({*event, block});
         ++outstanding;
-        ++block->events;
-        uses.erase(uses.begin());
+        ++used.events;
+        used.streams.erase(used.streams.begin());
     }
-    block->uses.reset();
     return std::nullopt;
 }
 
@@ -41,15 +42,18 @@ CachingAllocator::Impl::MaybeError CachingAllocator::Impl::record_deferred() {
         Block* const block = deferred.front();
         deferred.erase(deferred.begin());
         // The last of its events was recorded just now, so it is still waited for.
-        OOMLAB_CHECK(block->events > 0);
+        OOMLAB_CHECK(elsewhere.at(block).events > 0);
     }
     return std::nullopt;
 }
 
 void CachingAllocator::Impl::event_done(Block* block) {
     --outstanding;
-    --block->events;
-    if (block->events != 0 || block->uses != nullptr) return;
+    Elsewhere& used = elsewhere.at(block);
+    --used.events;
+    if (used.events != 0 || !used.streams.empty()) return;
+    elsewhere.erase(block);
+    block->used_elsewhere = false;
     print ^= print_of(*block);
     pending_bytes -= block->bytes;
     complete_free(block);

@@ -41,9 +41,9 @@ std::vector<SegmentInfo> CachingAllocator::Impl::snapshot() const {
         if (before == nullptr || block->prev != before) {
             segments.push_back({.address = block->address,
                                 .bytes = 0,
-                                .stream = block->home->stream,
-                                .small_pool = block->home->pool.small,
-                                .expandable = block->expandable != nullptr,
+                                .stream = home_of(block).stream,
+                                .small_pool = pool_of(block).small,
+                                .expandable = block->expandable,
                                 .blocks = {}});
         }
         const bool active = block->state == BlockState::allocated;
@@ -52,7 +52,7 @@ std::vector<SegmentInfo> CachingAllocator::Impl::snapshot() const {
         segments.back().blocks.push_back(
             {.address = block->address,
              .bytes = block->bytes,
-             .requested_bytes = active || pending ? block->requested_bytes : 0,
+             .requested_bytes = active || pending ? block->requested_or_age : 0,
              .owner = active || pending ? block->owner : Owner::cached,
              .request = active || pending ? block->request : 0xffffffffu,
              .active = active,
@@ -92,7 +92,7 @@ std::string CachingAllocator::Impl::check_invariants() const {
     std::array<u64, kOwners> owned{};
     u64 recomputed = 0, pending = 0, live_blocks = 0, free_blocks = 0, indexed_blocks = 0;
     for (const Block* block : blocks_by_address()) {
-        const StatPool pool = block->home->pool.stat();
+        const StatPool pool = pool_of(block).stat();
         const Block* next = block->next;
         if (block->bytes == 0 || block->bytes % memory::kMinBlockBytes != 0) {
             return "a block is not a multiple of 512 bytes";
@@ -109,27 +109,27 @@ std::string CachingAllocator::Impl::check_invariants() const {
         if (next != nullptr && (free || hole) && next->state == block->state) {
             return "two neighbours of a kind are not merged";
         }
-        if (block->expandable != nullptr && block->prev == nullptr &&
-            block->address != block->expandable->address) {
+        if (block->expandable && block->prev == nullptr &&
+            block->address != range_of(block).address) {
             return "an expandable segment is not covered from its start";
         }
-        if (block->expandable != nullptr && next == nullptr &&
-            block->address + block->bytes != block->expandable->end()) {
+        if (block->expandable && next == nullptr &&
+            block->address + block->bytes != range_of(block).end()) {
             return "an expandable segment is not covered to its end";
         }
         recomputed ^= print_of(*block);
         if (hole) {
-            if (block->home->unmapped.count(const_cast<Block*>(block)) != 1)
+            if (home_of(block).unmapped.count(const_cast<Block*>(block)) != 1)
                 return "a hole is lost";
             continue;
         }
         increase(recount.reserved_bytes, pool, block->bytes);
-        if (block->expandable == nullptr && block->prev == nullptr) {
+        if (!block->expandable && block->prev == nullptr) {
             increase(recount.segment, pool, 1);
         }
         if (free) {
             ++free_blocks;
-            if (block->is_split() && block->expandable == nullptr) {
+            if (block->is_split() && !block->expandable) {
                 increase(recount.inactive_split, pool, 1);
                 increase(recount.inactive_split_bytes, pool, block->bytes);
             }
@@ -137,7 +137,7 @@ std::string CachingAllocator::Impl::check_invariants() const {
         }
         increase(recount.active, pool, 1);
         increase(recount.active_bytes, pool, block->bytes);
-        increase(recount.requested_bytes, pool, block->requested_bytes);
+        increase(recount.requested_bytes, pool, block->requested_or_age);
         if (block->state == BlockState::pending) {
             pending += block->bytes;
             continue;

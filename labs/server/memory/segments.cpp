@@ -63,7 +63,7 @@ bool CachingAllocator::Impl::new_segment(Request& r) {
     Block* const block = arena.take();
     block->address = *address;
     block->bytes = r.segment_bytes;
-    block->home = r.home;
+    block->home = r.home->id;
     r.block = block;
     const Pool& pool = r.home->pool;
     increase(stats.segment, pool.stat(), 1);
@@ -99,8 +99,8 @@ CachingAllocator::Impl::Block* CachingAllocator::Impl::find_growable(Request& r)
     Block* const hole = arena.take();
     hole->address = (*range)->address;
     hole->bytes = (*range)->bytes;
-    hole->home = r.home;
-    hole->expandable = range->get();
+    hole->home = r.home->id;
+    hole->expandable = true;
     ranges.push_back(std::move(*range));
     enter_unmapped(hole);
     return hole;
@@ -112,7 +112,7 @@ CachingAllocator::Impl::Block* CachingAllocator::Impl::grow_expandable(Request& 
     // No device is as large as its range of addresses, but a request may be.
     if (block->state == BlockState::unmapped && block->bytes < r.rounded_bytes &&
         block->next == nullptr) {
-        if (block->bytes == block->expandable->bytes) drop_expandable(block);
+        if (!block->is_split()) drop_expandable(block);
         r.error = DeviceError{.code = DeviceErrc::memory_allocation,
                               .call = DeviceCall::create,
                               .bytes = r.rounded_bytes};
@@ -135,7 +135,7 @@ CachingAllocator::Impl::Block* CachingAllocator::Impl::grow_expandable(Request& 
 
 // Maps pages from the front of a hole; they join free neighbours. On failure nothing changed.
 bool CachingAllocator::Impl::map_front(Request& r, Block* hole, u64 bytes) {
-    auto mapped = hole->expandable->map({hole->address, bytes});
+    auto mapped = range_of(hole).map({hole->address, bytes});
     if (!mapped) {
         DeviceError& error = mapped.error();
         // Only a page that cannot be made is a lack of memory; the rest is an error of the driver.
@@ -144,92 +144,67 @@ bool CachingAllocator::Impl::map_front(Request& r, Block* hole, u64 bytes) {
         return false;
     }
     leave_unmapped(hole);
-    if (mapped->bytes < hole->bytes) {
-        Block* const rest = arena.take();
-        rest->address = hole->address + mapped->bytes;
-        rest->bytes = hole->bytes - mapped->bytes;
-        rest->home = hole->home;
-        rest->expandable = hole->expandable;
-        rest->prev = hole;
-        rest->next = hole->next;
-        if (rest->next != nullptr) rest->next->prev = rest;
-        hole->next = rest;
-        hole->bytes = mapped->bytes;
-        enter_unmapped(rest);
-    }
+    if (mapped->bytes < hole->bytes) enter_unmapped(split(hole, mapped->bytes));
     hole->state = BlockState::free;
     (void)merge(hole, hole->prev);
     (void)merge(hole, hole->next);
     enter_free(hole);
-    const Pool& pool = hole->home->pool;
+    const SizeIndex& home = home_of(hole);
+    const Pool& pool = home.pool;
     increase(stats.reserved_bytes, pool.stat(), mapped->bytes);
     ++stats.num_device_alloc;
     if (observer != nullptr) {
-        observer->segment_map(mapped->address, mapped->bytes, hole->home->stream, pool.small);
+        observer->segment_map(mapped->address, mapped->bytes, home.stream, pool.small);
     }
     return true;
 }
 
 // Unmaps the whole pages inside a free block; what is left of it on either side stays free.
 void CachingAllocator::Impl::unmap(Block* block) {
-    const memory::AddressRange gone = block->expandable->unmap({block->address, block->bytes});
+    const memory::AddressRange gone = range_of(block).unmap({block->address, block->bytes});
     if (gone.bytes == 0) return;
     leave_free(block);
-    const auto keep = [&](u64 address, u64 bytes) {
-        Block* const piece = arena.take();
-        piece->address = address;
-        piece->bytes = bytes;
-        piece->home = block->home;
-        piece->expandable = block->expandable;
-        return piece;
-    };
     const u64 before = gone.address - block->address;
-    const u64 after = block->bytes - before - gone.bytes;
+    Block* hole = block;
     if (before > 0) {
-        Block* const piece = keep(block->address, before);
-        piece->prev = block->prev;
-        piece->next = block;
-        if (piece->prev != nullptr) piece->prev->next = piece;
-        block->prev = piece;
-        enter_free(piece);
+        hole = split(block, before);
+        enter_free(block);
     }
-    if (after > 0) {
-        Block* const piece = keep(gone.address + gone.bytes, after);
-        piece->prev = block;
-        piece->next = block->next;
-        if (piece->next != nullptr) piece->next->prev = piece;
-        block->next = piece;
-        enter_free(piece);
-    }
-    block->address = gone.address;
-    block->bytes = gone.bytes;
-    block->state = BlockState::unmapped;
-    (void)merge(block, block->prev);
-    (void)merge(block, block->next);
-    enter_unmapped(block);
-    const Pool& pool = block->home->pool;
-    decrease(stats.reserved_bytes, pool.stat(), gone.bytes);
+    if (gone.bytes < hole->bytes) enter_free(split(hole, gone.bytes));
+    hole->state = BlockState::unmapped;
+    (void)merge(hole, hole->prev);
+    (void)merge(hole, hole->next);
+    enter_unmapped(hole);
+    const SizeIndex& home = home_of(hole);
+    decrease(stats.reserved_bytes, home.pool.stat(), gone.bytes);
     ++stats.num_device_free;
     if (observer != nullptr) {
-        observer->segment_unmap(gone.address, gone.bytes, block->home->stream, pool.small);
+        observer->segment_unmap(gone.address, gone.bytes, home.stream, home.pool.small);
     }
+    if (!hole->is_split()) drop_expandable(hole);
+}
+
+memory::ExpandableSegment& CachingAllocator::Impl::range_of(const Block* block) const {
+    const auto at = std::find_if(ranges.begin(), ranges.end(), [&](const auto& range) {
+        return block->address >= range->address && block->address < range->end();
+    });
+    OOMLAB_CHECK(at != ranges.end());
+    return **at;
 }
 
 // REQUIRES: the hole is all there is of its range.
 void CachingAllocator::Impl::drop_expandable(Block* hole) {
-    const auto at = std::find_if(ranges.begin(), ranges.end(), [&](const auto& range) {
-        return range.get() == hole->expandable;
-    });
-    OOMLAB_CHECK(at != ranges.end() && hole->bytes == (*at)->bytes);
+    memory::ExpandableSegment& range = range_of(hole);
+    OOMLAB_CHECK(hole->bytes == range.bytes);
     leave_unmapped(hole);
-    (*at)->close();
-    ranges.erase(at);
+    range.close();
+    std::erase_if(ranges, [&](const auto& other) { return other.get() == &range; });
     arena.give_back(hole);
 }
 
 // [RELEASE]
 void CachingAllocator::Impl::release_segment(Block* block, MaybeError& error) {
-    OOMLAB_CHECK(!block->is_split() && block->expandable == nullptr);
+    OOMLAB_CHECK(!block->is_split() && !block->expandable);
     if (error) return;
     auto freed = device.memory().free(block->address);
     if (!freed) {
@@ -237,13 +212,14 @@ void CachingAllocator::Impl::release_segment(Block* block, MaybeError& error) {
         return;
     }
     leave_free(block);
-    const Pool& pool = block->home->pool;
+    const SizeIndex& home = home_of(block);
+    const Pool& pool = home.pool;
     decrease(stats.segment, pool.stat(), 1);
     decrease(stats.reserved_bytes, pool.stat(), block->bytes);
     if (block->bytes >= conf.max_split_bytes) stats.oversize_segments.decrease(1);
     ++stats.num_device_free;
     if (observer != nullptr) {
-        observer->segment_free(block->address, block->bytes, block->home->stream, pool.small);
+        observer->segment_free(block->address, block->bytes, home.stream, pool.small);
     }
     arena.give_back(block);
 }
@@ -257,7 +233,7 @@ bool CachingAllocator::Impl::release_oversize(Request& r) {
     u64 released = 0;
     const auto release = [&](Block* block) {
         // Pages are not returned whole: the ordinary release unmaps them.
-        if (block->expandable != nullptr || block->is_split()) return;
+        if (block->expandable || block->is_split()) return;
         const u64 bytes = block->bytes;
         release_segment(block, error);
         if (!error) released += bytes;
@@ -293,10 +269,21 @@ void CachingAllocator::Impl::release_cached(MaybeError& error) {
         release_pool(pool.small, error);
         bool empty = true;
         arena.for_each([&, private_id = id](const Block* block) {
-            empty = empty && block->home->pool.private_id != private_id;
+            empty = empty && pool_of(block).private_id != private_id;
         });
-        at = empty ? private_pools.erase(at) : std::next(at);
+        if (!empty) {
+            ++at;
+            continue;
+        }
+        drop_homes(pool.large);
+        drop_homes(pool.small);
+        at = private_pools.erase(at);
     }
+}
+
+void CachingAllocator::Impl::drop_homes(Pool& pool) {
+    for (const auto& home : pool.homes) homes[home->id] = nullptr;
+    pool.homes.clear();
 }
 
 void CachingAllocator::Impl::release_pool(Pool& pool, MaybeError& error) {
@@ -304,7 +291,7 @@ void CachingAllocator::Impl::release_pool(Pool& pool, MaybeError& error) {
     for (const auto& home : pool.homes) {
         for (Block* block = home->first(); block != nullptr && !error;) {
             Block* const next = home->next(block);
-            if (block->expandable != nullptr) {
+            if (block->expandable) {
                 to_unmap.push_back(block);
             } else if (!block->is_split()) {
                 release_segment(block, error);
@@ -312,11 +299,7 @@ void CachingAllocator::Impl::release_pool(Pool& pool, MaybeError& error) {
             block = next;
         }
     }
-    for (Block* block : to_unmap) {
-        unmap(block);
-        const bool whole = block->state == BlockState::unmapped && !block->is_split();
-        if (whole) drop_expandable(block);
-    }
+    for (Block* block : to_unmap) unmap(block);
 }
 
 // Frees whole cached segments of the large pool that have waited at least as long as the average,
@@ -326,7 +309,7 @@ void CachingAllocator::Impl::collect_garbage(MaybeError& error) {
         static_cast<u64>(conf.garbage_collection_threshold * static_cast<double>(*allowed));
     if (reserved() <= threshold) return;
     const u64 target = reserved() - threshold;
-    const auto age = [&](const Block* block) { return large.lookups - block->age_base; };
+    const auto age = [&](const Block* block) { return large.lookups - block->requested_or_age; };
     const auto freeable = [](const Block* block) { return !block->is_split(); };
     u64 age_sum = 0, candidates = 0, reclaimed = 0;
     for (const auto& home : large.homes) {
@@ -343,7 +326,7 @@ void CachingAllocator::Impl::collect_garbage(MaybeError& error) {
         for (const auto& home : large.homes) {
             for (Block* block = home->first(); block != nullptr;) {
                 Block* const next = home->next(block);
-                if (freeable(block) && block->expandable == nullptr &&
+                if (freeable(block) && !block->expandable &&
                     static_cast<double>(age(block)) >= mean_age) {
                     age_sum -= age(block);
                     --candidates;
@@ -364,7 +347,7 @@ void CachingAllocator::Impl::close_everything() {
         for (const Waiting& entry : queue) (void)device.streams().destroy_event(entry.event);
     }
     arena.for_each([&](const Block* block) {
-        if (block->expandable == nullptr && block->prev == nullptr) {
+        if (!block->expandable && block->prev == nullptr) {
             (void)device.memory().free(block->address);
         }
     });

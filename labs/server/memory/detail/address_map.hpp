@@ -1,6 +1,7 @@
 // From the address of an allocation to its block: open addressing, linear probing, removal by
-// shifting back, at most half full. Never allocates while the number of live blocks stays below its
-// highest. Not thread safe.
+// shifting back, at most half full. A slot is eight bytes, the top of the hash and the block's id:
+// the address itself is in the block, which the caller touches anyway. Never allocates while the
+// number of live blocks stays below its highest. Not thread safe.
 #pragma once
 
 #include <vector>
@@ -11,56 +12,66 @@ namespace oomlab::memory {
 
 class AddressMap {
   public:
-    AddressMap() : slots_(kFirstSlots), shift_(64 - kFirstLog2) {}
+    explicit AddressMap(Block* all) : all_(all), slots_(u64{1} << kFirstLog2) {}
 
-    // REQUIRES: the address is not here yet, and not 0.
-    void insert(u64 address, Block* block) {
+    // REQUIRES: its address is not here yet.
+    void insert(const Block* block) {
         if (2 * (size_ + 1) > slots_.size()) grow();
-        u64 i = home_of(address);
-        while (slots_[i].address != 0) i = (i + 1) & mask();
-        slots_[i] = {address, block};
+        place({tag_of(block->address), static_cast<BlockId>(block - all_)});
         ++size_;
     }
     // Null when it is not here.
     Block* find(u64 address) const {
-        for (u64 i = home_of(address); slots_[i].address != 0; i = (i + 1) & mask()) {
-            if (slots_[i].address == address) return slots_[i].block;
-        }
-        return nullptr;
+        const u64 at = locate(address);
+        return slots_[at].id == 0 ? nullptr : &all_[slots_[at].id];
     }
     // Removes and returns it; null when it is not here.
     Block* take(u64 address) {
-        u64 i = home_of(address);
-        while (slots_[i].address != address) {
-            if (slots_[i].address == 0) return nullptr;
-            i = (i + 1) & mask();
-        }
-        Block* const block = slots_[i].block;
-        close_gap(i);
+        const u64 at = locate(address);
+        if (slots_[at].id == 0) return nullptr;
+        Block* const block = &all_[slots_[at].id];
+        close_gap(at);
         --size_;
         return block;
     }
     u64 size() const { return size_; }
 
   private:
-    static constexpr u64 kFirstLog2 = 10;
-    static constexpr u64 kFirstSlots = u64{1} << kFirstLog2;
+    static constexpr u32 kFirstLog2 = 10;
 
     struct Slot {
-        u64 address = 0;
-        Block* block = nullptr;
+        u32 tag = 0;
+        BlockId id = 0;  // 0: empty
     };
 
+    static u32 tag_of(u64 address) {
+        return static_cast<u32>((address >> 9) * 0x9e3779b97f4a7c15ULL >> 32);
+    }
     u64 mask() const { return slots_.size() - 1; }
-    u64 home_of(u64 address) const { return (address >> 9) * 0x9e3779b97f4a7c15ULL >> shift_; }
+    u64 home_of(u32 tag) const { return tag >> shift_; }
+    // Where it is, or the empty slot that shows it is not here.
+    u64 locate(u64 address) const {
+        const u32 tag = tag_of(address);
+        u64 at = home_of(tag);
+        while (slots_[at].id != 0) {
+            if (slots_[at].tag == tag && all_[slots_[at].id].address == address) break;
+            at = (at + 1) & mask();
+        }
+        return at;
+    }
+    void place(Slot slot) {
+        u64 at = home_of(slot.tag);
+        while (slots_[at].id != 0) at = (at + 1) & mask();
+        slots_[at] = slot;
+    }
     // Entries behind the gap move up as far as their home allows.
     void close_gap(u64 gap) {
-        for (u64 i = (gap + 1) & mask(); slots_[i].address != 0; i = (i + 1) & mask()) {
-            const u64 distance_home = (i - home_of(slots_[i].address)) & mask();
-            const u64 distance_gap = (i - gap) & mask();
-            if (distance_home < distance_gap) continue;
-            slots_[gap] = slots_[i];
-            gap = i;
+        for (u64 at = (gap + 1) & mask(); slots_[at].id != 0; at = (at + 1) & mask()) {
+            const u64 from_home = (at - home_of(slots_[at].tag)) & mask();
+            const u64 from_gap = (at - gap) & mask();
+            if (from_home < from_gap) continue;
+            slots_[gap] = slots_[at];
+            gap = at;
         }
         slots_[gap] = {};
     }
@@ -68,14 +79,14 @@ class AddressMap {
         std::vector<Slot> old(slots_.size() * 2);
         old.swap(slots_);
         --shift_;
-        size_ = 0;
         for (const Slot& slot : old) {
-            if (slot.address != 0) insert(slot.address, slot.block);
+            if (slot.id != 0) place(slot);
         }
     }
 
+    Block* all_;
     std::vector<Slot> slots_;
-    u64 shift_;
+    u32 shift_ = 32 - kFirstLog2;
     u64 size_ = 0;
 };
 

@@ -12,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "labs/server/memory/caching_allocator.hpp"
@@ -37,13 +38,13 @@ struct PrivatePool {
     bool in_use = true;  // its graphs live; else what is free may go back to the driver
 };
 
-// One call of malloc on its way.
+// A malloc that found nothing in the cache.
 struct Request {
     u64 requested_bytes = 0;
     u64 rounded_bytes = 0;
     u64 segment_bytes = 0;
     SizeIndex* home = nullptr;
-    Block* block = nullptr;              // found, not handed out yet
+    Block* block = nullptr;              // the answer, in none of the places
     std::optional<DeviceError> error{};  // the driver's last word
     bool capped = false;                 // refused by the cap, the driver was not asked
     bool fatal = false;                  // not an out of memory that a release may cure
@@ -68,12 +69,16 @@ struct CachingAllocator::Impl {
     void free(u64 address);
     SizeIndex& home_for(u64 rounded_bytes, StreamId stream);
     SizeIndex& add_home(Pool& pool, StreamId stream);
-    bool best_fit(Request& r);
-    Block* expandable_fit(const Request& r, Block* found) const;
+    Block* best_fit(SizeIndex& home, u64 rounded_bytes);
+    Block* expandable_fit(const SizeIndex& home, Block* found) const;
     bool should_split(const Block& block, u64 rounded_bytes) const;
-    Allocation hand_out(Request& r, Owner owner, u32 request);
+    Block* split(Block* block, u64 front_bytes);
+    Allocation hand_out(Block* block, u64 requested_bytes, u64 rounded_bytes, Owner owner,
+                        u32 request);
     void complete_free(Block* block);
     u64 merge(Block* block, Block* neighbour);
+    SizeIndex& home_of(const Block* block) const { return *homes[block->home]; }
+    Pool& pool_of(const Block* block) const { return home_of(block).pool; }
 
     // [DRIVER] segments.cpp. `error` is set to the driver's first refusal; what it refused to take
     // back stays in the cache.
@@ -87,6 +92,8 @@ struct CachingAllocator::Impl {
     bool map_front(Request& r, Block* hole, u64 bytes);
     void unmap(Block* block);
     void drop_expandable(Block* hole);
+    memory::ExpandableSegment& range_of(const Block* block) const;
+    void drop_homes(Pool& pool);
     void release_segment(Block* block, MaybeError& error);
     bool release_oversize(Request& r);
     void release_cached(MaybeError& error);
@@ -124,21 +131,22 @@ struct CachingAllocator::Impl {
     static u64 print_of(const Block& block);
     void enter_free(Block* block) {
         block->state = BlockState::free;
-        block->age_base = block->home->pool.lookups;
+        SizeIndex& home = home_of(block);
+        block->requested_or_age = home.pool.lookups;
         print ^= print_of(*block);
-        block->home->insert(block);
+        home.insert(block);
     }
     void leave_free(Block* block) {
-        block->home->erase(block);
+        home_of(block).erase(block);
         print ^= print_of(*block);
     }
     void enter_unmapped(Block* block) {
         block->state = BlockState::unmapped;
         print ^= print_of(*block);
-        block->home->unmapped.insert(block);
+        home_of(block).unmapped.insert(block);
     }
     void leave_unmapped(Block* block) {
-        block->home->unmapped.erase(block);
+        home_of(block).unmapped.erase(block);
         print ^= print_of(*block);
     }
 
@@ -157,6 +165,7 @@ struct CachingAllocator::Impl {
     Device& device;
     AllocConf conf;
     AllocatorObserver* observer;
+    const bool divides;  // whether any request is rounded to a part of a power of two
     AllocatorStats stats{};
     std::optional<u64> allowed;  // bytes under the per-process fraction
     std::array<u64, kOwners> owned_bytes{};
@@ -165,10 +174,17 @@ struct CachingAllocator::Impl {
     u32 capture_pool = 0;
 
     memory::BlockArena arena;
-    memory::AddressMap live;
+    memory::AddressMap live{arena.all()};
+    std::vector<SizeIndex*> homes;  // by id; null: gone with its private pool
     Pool small{.small = true}, large{.small = false};
     std::map<u32, memory::PrivatePool> private_pools;
 
+    // What few blocks need: the streams that still have to be recorded, the events not done yet.
+    struct Elsewhere {
+        std::vector<StreamId> streams{};
+        u32 events = 0;
+    };
+    std::unordered_map<const Block*, Elsewhere> elsewhere;
     struct Waiting {
         EventId event;
         Block* block;

@@ -1,20 +1,17 @@
 // A block of the caching allocator, and where blocks live.
 //
 // A block is a contiguous piece of a segment. Its neighbours in the segment form a list by address;
-// while it is free it also stands in the tree of its size (block_tree.hpp). The first cache line
-// holds what a search and a merge touch.
+// while it is free it also stands in the tree of its size (block_tree.hpp). All of it fits one
+// cache line, since what malloc and free cost is mostly the lines they touch.
 #pragma once
-
-#include <memory>
-#include <vector>
 
 #include "kernels/device/device.hpp"
 #include "kernels/device/owner.hpp"
 
 namespace oomlab::memory {
 
-class SizeIndex;
-struct ExpandableSegment;
+using BlockId = u32;  // place in the arena; 0 is nobody
+using HomeId = std::uint16_t;
 
 enum class BlockState : unsigned char {
     unused,     // not a block: waits in the arena
@@ -29,32 +26,40 @@ struct alignas(64) Block {
     u64 bytes = 0;
     Block* prev = nullptr;
     Block* next = nullptr;
-    Block* left = nullptr;
-    Block* right = nullptr;
-    Block* parent = nullptr;
+    BlockId left = 0, right = 0, parent = 0;  // in the tree of free blocks
     BlockState state = BlockState::unused;
     bool red = false;
-    Owner owner = Owner::unattributed;
+    bool expandable = false;
+    bool used_elsewhere = false;  // other streams: see Impl::elsewhere
+    u64 requested_or_age = 0;     // in use: bytes asked; free: lookups when it became so
     u32 request = 0;
-
-    u64 requested_bytes = 0;
-    SizeIndex* home = nullptr;  // its pool and stream
-    ExpandableSegment* expandable = nullptr;
-    u64 age_base = 0;                             // lookups of its pool when it became free
-    std::unique_ptr<std::vector<StreamId>> uses;  // other streams that use it
-    u32 events = 0;                               // not done yet
+    HomeId home = 0;  // its pool and stream
+    Owner owner = Owner::unattributed;
 
     bool is_split() const { return prev != nullptr || next != nullptr; }
+    bool in_use() const { return state == BlockState::allocated || state == BlockState::pending; }
 };
-static_assert(sizeof(Block) == 128);
+static_assert(sizeof(Block) == 64);
 
-// Storage of blocks: slabs that never move, and a list of the unused. Blocks that died last are
-// reused first, while they are warm. Not thread safe.
+// Storage of blocks: one stretch of addresses, so that a block has a short name, of which the host
+// pays only what was touched. Blocks that died last are reused first, while they are warm.
+// Reaching kMaxBlocks aborts. Not thread safe.
 class BlockArena {
   public:
+    static constexpr u64 kMaxBlocks = u64{1} << 22;  // 256 MiB of addresses
+
+    BlockArena();
+    ~BlockArena();
+    BlockArena(const BlockArena&) = delete;
+    BlockArena& operator=(const BlockArena&) = delete;
+
+    // The block of each id; the first is the trees' nobody.
+    Block* all() const { return blocks_; }
+    BlockId id_of(const Block* block) const { return static_cast<BlockId>(block - blocks_); }
+
     Block* take() {
-        if (unused_ == nullptr) grow();
         Block* block = unused_;
+        if (block == nullptr) return take_fresh();
         unused_ = block->next;
         block->next = nullptr;
         return block;
@@ -62,31 +67,24 @@ class BlockArena {
     void give_back(Block* block) {
         block->state = BlockState::unused;
         block->prev = nullptr;
-        block->expandable = nullptr;
-        block->home = nullptr;
+        block->expandable = false;
         block->next = unused_;
         unused_ = block;
     }
     // Every block in use, in no particular order.
     template <class Visit>
     void for_each(Visit visit) const {
-        for (const auto& slab : slabs_) {
-            for (u64 i = 0; i < kSlabBlocks; ++i) {
-                if (slab[i].state != BlockState::unused) visit(&slab[i]);
-            }
+        for (u64 i = 1; i < touched_; ++i) {
+            if (blocks_[i].state != BlockState::unused) visit(&blocks_[i]);
         }
     }
 
   private:
-    static constexpr u64 kSlabBlocks = 512;
+    Block* take_fresh();
 
-    void grow() {
-        slabs_.push_back(std::make_unique<Block[]>(kSlabBlocks));
-        Block* slab = slabs_.back().get();
-        for (u64 i = kSlabBlocks; i-- > 0;) give_back(&slab[i]);
-    }
-
-    std::vector<std::unique_ptr<Block[]>> slabs_;
+    Block* blocks_;
+    u64 capacity_;
+    u64 touched_ = 1;
     Block* unused_ = nullptr;
 };
 

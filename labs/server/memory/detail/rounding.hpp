@@ -27,6 +27,10 @@ constexpr u64 power2_divisions_for(const AllocConf& conf, u64 bytes) {
         std::clamp(log2 - kFirstSlotLog2, 0, kLastSlot))];
 }
 
+constexpr u64 round_to_quantum(u64 bytes) {
+    return (bytes + kMinBlockBytes - 1) & ~(kMinBlockBytes - 1);
+}
+
 // REQUIRES: 0 < bytes < kAbsurdBytes. Returns a multiple of 512.
 constexpr u64 round_size(const AllocConf& conf, u64 bytes) {
     if (bytes < kMinBlockBytes) return kMinBlockBytes;
@@ -35,7 +39,7 @@ constexpr u64 round_size(const AllocConf& conf, u64 bytes) {
         if (std::has_single_bit(bytes)) return bytes;
         return round_up(bytes, std::bit_floor(bytes) / divisions);
     }
-    return (bytes + kMinBlockBytes - 1) & ~(kMinBlockBytes - 1);
+    return round_to_quantum(bytes);
 }
 
 constexpr bool is_small(u64 rounded_bytes) {
