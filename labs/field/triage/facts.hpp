@@ -82,7 +82,8 @@ struct Series {
 
 class SeriesBook {
   public:
-    void read(std::string_view line, Place place);
+    // One line; `below` is what follows, for a table whose heading this may be.
+    void read(std::string_view line, std::string_view below, Place place);
     void add(Series::Kind kind, std::string key, double bytes, Place place);
     const std::vector<Series>& all() const { return series_; }
     const Series* rising(Series::Kind kind) const;
@@ -91,6 +92,11 @@ class SeriesBook {
     std::string_view text(Place place) const;
 
   private:
+    bool read_pairs(std::string_view line, Place place);
+    bool read_chain(std::string_view line, Place place);
+    bool read_table(std::string_view heading, std::string_view below, Place place);
+    void keep(Place place, std::string_view line);
+
     static constexpr std::size_t kSeriesMax = 128;
     static constexpr std::size_t kTextsMax = 512;
     std::vector<Series> series_;

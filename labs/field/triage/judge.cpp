@@ -103,10 +103,16 @@ void Case::prove(Claim& k, const TorchOom& oom, std::string_view why_text) {
     k.proofs.push_back({oom.place, oom.text, std::string(why_text)});
 }
 
+void Case::prove_all(Claim& k, Signal signal) const {
+    const auto& shelf = facts.shelf(signal);
+    for (std::size_t i = 0; i < shelf.first.size() && i < 3; ++i) prove(k, &shelf.first[i]);
+    prove(k, facts.last(signal));
+}
+
 void Case::prove_series(Claim& k, const Series& s, std::string_view why_text) const {
     const auto& lines = s.best.lines;
     for (std::size_t i = 0; i < lines.size(); ++i) {
-        if (i != 0 && i + 1 != lines.size() && lines.size() > 4 && i % 2 == 1) continue;
+        if (i != 0 && i + 1 != lines.size() && lines.size() > 6 && i % 2 == 1) continue;
         const Place place{s.file, lines[i]};
         if (std::any_of(k.proofs.begin(), k.proofs.end(), [&](const Proof& p) { return p.place == place; })) continue;
         if (k.proofs.size() >= kProofsMax) return;
@@ -187,6 +193,10 @@ Report judge(const Facts& facts) {
     if (grew)
         for (Claim& k : c.claims)
             if (k.type == 2 && k.cause != C::self_imposed_cap) k.strength *= 0.75;
+    // Holes that were seen to grow are the growth's, not a single failure's.
+    if (std::any_of(c.claims.begin(), c.claims.end(), [](const Claim& k) { return k.cause == C::fragmentation_growth; }))
+        for (Claim& k : c.claims)
+            if (k.cause == C::fragmentation) k.strength *= 0.7;
     // A failed allocation outranks counters, unless the pool said so itself.
     if (c.failure.torch)
         for (Claim& k : c.claims)

@@ -34,7 +34,8 @@ class Case {
     static void prove(Claim& claim, const Fact* fact, std::string_view why = {});
     static void prove(Claim& claim, const TorchOom& oom, std::string_view why);
     void prove_series(Claim& claim, const Series& series, std::string_view why) const;
-    void prove_figures(Claim& claim, const Series& series) const;
+    // The first three lines of a signal and its last.
+    void prove_all(Claim& claim, Signal signal) const;
 
     std::vector<Claim> claims;
     std::vector<std::string> figures;

@@ -137,7 +137,8 @@ void planning(Case& c) {
 
 // How the message's numbers bear on the cause, whatever the phase.
 struct Figures {
-    bool cap = false, others = false, fragmented = false, beyond_total = false, free_enough = false, absurd = false;
+    bool cap = false, others = false, fragmented = false, beyond_total = false, absurd = false;
+    bool free_enough = false, free_plenty = false;
     double others_bytes = 0;
 };
 
@@ -148,6 +149,10 @@ Figures weigh(const TorchOom& o) {
     if (o.allowed && !o.total) g.cap = true;
     if (o.asked && o.unallocated && *o.unallocated >= *o.asked && *o.unallocated >= 256 * kMiBd) g.fragmented = true;
     if (o.asked && o.free && *o.free >= *o.asked * 1.02 && !g.cap) g.free_enough = true;
+    if (g.free_enough && *o.free >= 2 * *o.asked && *o.free >= 512 * kMiBd && (!o.total || *o.free >= 0.15 * *o.total)) {
+        g.free_plenty = true;
+        g.fragmented = false;  // a new segment would have been had for the asking
+    }
     if (o.asked && o.total && *o.asked > *o.total) g.beyond_total = true;
     if (o.asked && *o.asked > 1024 * kGiBd) g.absurd = true;
     if (const auto others = o.others(); others && o.total && *others > 0.18 * *o.total) {
@@ -251,6 +256,12 @@ void start_failure(Case& c) {
         Case::prove(k, f.before(S::frame_load, d.place));
         prove_failure(k, "the allocation that failed while loading");
     }
+    if (d.fact && d.fact->signal == S::nccl_oom) {
+        const bool graphs = f.has(S::frame_capture) || f.has(S::capture_progress);
+        Claim& k = c.claim(graphs ? C::cuda_graphs_unbudgeted : C::weights_leave_no_kv, 56);
+        Case::prove(k, d.fact, "NCCL's own buffers lie outside the engine's share, and nothing was left for them");
+        Case::prove(k, f.first(S::frame_capture));
+    }
     const Fact* loaded = f.before(S::weights_loaded, d.place);
     if (!loaded && f.before(S::loading_weights, d.place) && !near(S::frame_profile) && !capturing) {
         Claim& k = c.claim(C::weights_exceed_memory, 72);
@@ -308,6 +319,7 @@ void serving_failure(Case& c) {
         Case::prove(k, f.find(S::llama_buffers, [](const Fact& e) { return text_has(&e, "offloaded"); }));
         Case::prove(k, f.first(S::llama_ctx));
         prove_failure(k, "the failure while serving");
+        Case::prove(k, f.after(S::ggml_buffer, d.place));
         Case::prove(k, f.after(S::llama_in_function, d.place));
         Case::prove(k, f.last(S::llama_in_function));
         c.rule_out(C::weights_exceed_memory, "it loaded and answered: the growth came with a request", f.before(S::serving_ready, d.place));
@@ -360,6 +372,12 @@ void by_figures(Case& c) {
         Claim& k = c.claim(C::fragmentation, strength);
         Case::prove(k, o, "more is free inside the cache than was asked, but not in one piece");
     }
+    // Backends that cap one allocation (4 GiB on some) print a card that is nearly empty.
+    const bool other_backend = o.text.find("XPU out of memory") != std::string::npos;
+    if (other_backend && o.asked && o.total && !o.free && *o.asked + o.allocated.value_or(0) + o.unallocated.value_or(0) < 0.9 * *o.total) {
+        Claim& k = c.claim(C::single_allocation_cap, *o.asked >= 3.5 * kGiBd ? 86 : 60);
+        Case::prove(k, o, "the card has room for it: the driver caps one allocation");
+    }
     if (g.absurd || o.above_1eb) {
         Claim& k = c.claim(C::fault_reported_as_memory, o.above_1eb ? 85 : 70);
         Case::prove(k, o, "no card has this much: the size itself is wrong");
@@ -367,7 +385,7 @@ void by_figures(Case& c) {
     // Enough is free and no cap: the allocation did not fail for want of memory.
     if (g.free_enough && !g.fragmented) {
         const Fact* first = c.facts.first(S::cumem_error);
-        Claim& k = c.claim(C::fault_reported_as_memory, first ? 95 : 66);
+        Claim& k = c.claim(C::fault_reported_as_memory, first ? 95 : g.free_plenty ? 89 : 62);
         if (first) Case::prove(k, first);
         Case::prove(k, o, "much more is free than was asked: memory is not what was missing");
         c.rule_out(C::weights_exceed_memory, "the card had room for what was asked");
@@ -414,6 +432,11 @@ void judge_device(Case& c) {
         !near(S::frame_kv_alloc) && d.frames.line[frame_slot(S::frame_execute)] > d.frames.line[frame_slot(S::frame_load)] + 2 && !f.before(S::loading_weights, d.place))
         phase = Phase::serving;
     c.failure.phase = phase;
+    // A virtual GPU's own limit says so itself.
+    if (const Fact* x = f.find(S::cap_set, [](const Fact& e) { return text_has(&e, "oom"); })) {
+        Claim& k = c.claim(C::self_imposed_cap, phase == Phase::start ? 1 : 2, 92);
+        Case::prove(k, x);
+    }
     by_figures(c);
     if (phase == Phase::start) start_failure(c);
     if (phase == Phase::serving) serving_failure(c);

@@ -70,8 +70,7 @@ void judge_growth(Case& c) {
         for (std::size_t i = 1; rising && i < shelf.first.size(); ++i) rising = shelf.first[i].number(0) >= shelf.first[i - 1].number(0);
         if (rising) {
             Claim& k = c.claim(C::cache_without_eviction, host || device || allocated ? 90 : 72);
-            Case::prove(k, first);
-            Case::prove(k, last, "entries only rise");
+            c.prove_all(k, S::cached_entries);
             if (allocated) c.prove_series(k, *allocated, "memory rises with it");
             if (device) c.prove_series(k, *device, "memory rises with it");
         }

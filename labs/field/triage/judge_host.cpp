@@ -126,6 +126,12 @@ void what_filled_it(Case& c, double base, const Fact* refusal) {
             prove_kill(f, k);
         }
     }
+    // A refusal beside a limit on locked pages.
+    if (refusal && f.has(S::pinned_limit) && !f.has(S::torch_oom)) {
+        Claim& k = c.claim(C::pinned_memory_limit, 90);
+        Case::prove(k, refusal);
+        c.prove_all(k, S::pinned_limit);
+    }
     // Growth until the limit.
     if (const Series* host = f.series.rising(Series::Kind::host)) {
         Claim& k = start(C::host_memory_growth, 88);
@@ -167,9 +173,9 @@ void what_filled_it(Case& c, double base, const Fact* refusal) {
         Case::prove(k, x);
         if (!x->fields[1].empty()) c.figures.push_back(fmt::format("{} are needed, {} are there", x->fields[0], x->fields[1]));
     }
-    if (const Fact* x = f.first_of({S::page_file})) {
+    if (f.has(S::page_file)) {
         Claim& k = c.claim(C::host_commit_limit, 95);
-        Case::prove(k, x);
+        c.prove_all(k, S::page_file);
     }
     const Fact* limit_kb = f.find(S::commit_limit, [](const Fact& e) { return has(e, "CommitLimit"); });
     const Fact* used_kb = f.find(S::commit_limit, [](const Fact& e) { return has(e, "Committed_AS"); });

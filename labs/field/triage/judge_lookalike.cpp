@@ -20,10 +20,9 @@ double unless_later(const Case& c, const Fact* fault, double strength) {
 }
 
 void simple(Case& c, S signal, Cause cause, double strength) {
-    if (const Fact* x = c.facts.first(signal)) {
-        Claim& k = c.claim(cause, unless_later(c, x, strength));
-        Case::prove(k, x);
-        if (c.facts.last(signal) != x) Case::prove(k, c.facts.last(signal));
+    if (c.facts.has(signal)) {
+        Claim& k = c.claim(cause, strength);
+        c.prove_all(k, signal);
     }
 }
 
@@ -31,7 +30,7 @@ void kills(Case& c) {
     const Facts& f = c.facts;
     const Fact* oom = f.first_of({S::kernel_kill, S::oom_killed, S::cgroup_oom_kill, S::slurm_oom, S::systemd_oom, S::ray_oom});
     if (const Fact* probe = f.first(S::probe_failed)) {
-        const bool restart = f.find(S::probe_failed, [](const Fact& e) { return has(e, "will be restarted") || has(e, "atchdog") || has(e, "estart"); });
+        const bool restart = f.find(S::probe_failed, [](const Fact& e) { return has(e, "will be restarted") || has(e, "atchdog timeout") || has(e, "estart"); });
         const bool readiness_only = !restart && !f.find(S::probe_failed, [](const Fact& e) { return has(e, "iveness") || has(e, "tartup"); });
         Claim& k = c.claim(C::killed_by_probe, oom ? 40 : readiness_only ? 45 : restart ? 94 : 84);
         Case::prove(k, f.find(S::operator_stop, [](const Fact& e) { return has(e, "KeyboardInterrupt") || has(e, "terminated"); }));
@@ -78,14 +77,14 @@ void faults(Case& c) {
     for (const S s : {S::ecc, S::xid_hardware}) {
         if (const Fact* x = f.first(s)) {
             Claim& k = c.claim(C::hardware_fault, unless_later(c, x, 96));
-            Case::prove(k, x);
+            c.prove_all(k, s);
             c.rule_out(C::illegal_access, "the driver names a hardware fault", x);
         }
     }
     for (const S s : {S::illegal_access, S::device_assert, S::launch_failure}) {
         if (const Fact* x = f.first(s)) {
             Claim& k = c.claim(C::illegal_access, unless_later(c, x, s == S::launch_failure ? 80 : 93));
-            Case::prove(k, x);
+            c.prove_all(k, s);
             Case::prove(k, f.first(S::xid_software));
             if (f.first(S::device_assert) && s != S::device_assert) Case::prove(k, f.first(S::device_assert));
             c.rule_out(C::prefill_activation_spike, "the first error is a fault; an allocation that fails after it only reports it", x);
@@ -109,7 +108,7 @@ void faults(Case& c) {
     }
     if (const Fact* x = f.first(S::invalid_launch)) {
         Claim& k = c.claim(C::invalid_launch, unless_later(c, x, 92));
-        Case::prove(k, x);
+        c.prove_all(k, S::invalid_launch);
         if (!x->fields[1].empty())
             c.figures.push_back(fmt::format("{} bytes of shared memory were asked of a block, the card gives {}: a property of the card, not of how full it is", x->fields[0], x->fields[1]));
         c.rule_out(C::prefill_activation_spike, "the launch was impossible; how much memory is free does not matter", x);
@@ -130,6 +129,7 @@ void faults(Case& c) {
     if (const Fact* x = f.find(S::library_mismatch, [](const Fact& e) { return !has(e, "cuda_v"); })) {
         Claim& k = c.claim(C::library_mismatch, unless_later(c, x, 92));
         Case::prove(k, x);
+        c.prove_all(k, S::library_mismatch);
     }
     // A handle that gets no memory beside much free memory is not about memory.
     if (const Fact* x = f.first(S::cublas_alloc)) {
@@ -155,14 +155,14 @@ void limits(Case& c) {
     const Facts& f = c.facts;
     if (const Fact* x = f.first(S::thread_limit)) {
         Claim& k = c.claim(C::thread_limit, unless_later(c, x, 94));
-        Case::prove(k, x);
+        c.prove_all(k, S::thread_limit);
         Case::prove(k, f.find(S::thread_limit, [](const Fact& e) { return !e.fields[0].empty(); }));
         Case::prove(k, f.first(S::ulimit));
         c.rule_out(C::host_memory_too_small, "the refused resource is a thread or process; memory is free", f.first(S::host_total));
     }
     if (const Fact* x = f.first(S::shm_full)) {
         Claim& k = c.claim(C::shm_too_small, 95);
-        Case::prove(k, x);
+        c.prove_all(k, S::shm_full);
         Case::prove(k, f.find(S::shm_full, [](const Fact& e) { return has(e, "/dev/shm"); }));
         Case::prove(k, f.first(S::shm_size));
         Case::prove(k, f.first(S::bus_error));

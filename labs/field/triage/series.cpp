@@ -1,15 +1,19 @@
-// Figures sampled over time: "rss=9.31GiB", "GPU 0 18.1 GiB", a line of `top`.
+// Figures sampled over time, as people log them: "rss=9.31GiB", "GPU 0 18.1 GiB", a line of `top`,
+// a column of a table, "3.1 -> 9.8 -> 18 GB".
+#include "labs/field/triage/facts.hpp"
+
 #include <re2/re2.h>
 
 #include <algorithm>
 #include <cctype>
-
-#include "labs/field/triage/facts.hpp"
+#include <charconv>
 
 namespace oomlab::triage {
 namespace {
 
 constexpr double kMiBd = 1024.0 * 1024;
+constexpr std::size_t kColumnsMax = 16;
+constexpr std::size_t kRowsMax = 64;
 
 struct Patterns {
     RE2::Options options = [] {
@@ -19,11 +23,21 @@ struct Patterns {
         return o;
     }();
     // A name, then a size with its unit.
-    RE2 pair{R"(([a-z_][a-z_. ]{0,22}[0-9]{0,2})\s*(?:\([^)]{1,16}\))?\s*([=: ])\s*([0-9]+(?:\.[0-9]+)?)\s?([KMGT]i?B|[GMgm])\b)", options};
-    // A name that carries its unit: rss_mb=1234, "memory_allocated_gb: 12.3", rss_bytes=123456.
-    RE2 suffixed{R"(([a-z_]{2,24})_(gib|gb|mib|mb|kb|bytes)\W{1,3}([0-9]+(?:\.[0-9]+)?))", options};
+    RE2 pair{R"(([a-z_][a-z_. -]{0,22}[0-9]{0,2})\s*(?:\([^)]{0,16}\))?\s*([=:| ])\s*([0-9]+(?:\.[0-9]+)?)\s?([KMGT]i?B|[GMgm]i?)\b)", options};
+    // A name that carries its unit: rss_mb=1234, memory_allocated_gb: 12.3, Prometheus' _bytes.
+    RE2 suffixed{R"(([a-z_]{2,40})_(gib|gb|mib|mb|kb|bytes)(?:\{[^}]{0,200}\})?\W{1,3}([0-9]+(?:\.[0-9]+)?(?:e[+]?[0-9]+)?))", options};
+    // Bytes without a unit, told by their length: memory_allocated()=15237894144.
+    RE2 bare{R"(([a-z_.]{3,40})(?:\([^)]{0,12}\))?\s*[=:]\s*([0-9]{9,15})\b)", options};
     // PID USER PR NI VIRT RES SHR S …
-    RE2 top{R"(^\s*([0-9]+)\s+\S+\s+(?:-?[0-9]+|rt)\s+-?[0-9]+\s+[0-9.]+[gmt]?\s+([0-9.]+[gmt]?)\s+[0-9.]+[gmt]?\s+[RSDZTI]\s)", options};
+    RE2 top{R"((?:^|\s|\")([0-9]+)\s+[a-z_]\S*\s+(?:-?[0-9]+|rt)\s+-?[0-9]+\s+[0-9.]+[gmt]?\s+([0-9.]+[gmt]?)\s+[0-9.]+[gmt]?\s+[RSDZTI]\s)", options};
+    // Used of total, with some mark of time or progress on the line.
+    RE2 used_of{R"(([0-9]+) ?MiB ?/ ?([0-9]+) ?MiB)", options};
+    RE2 clock{R"([0-9]{1,2}:[0-9]{2}|\b(?:step|epoch|iter\w*|req\w*|run|after|hour|day|min|t)\b ?[=#:]? ?[0-9]+)", options};
+    // a -> b -> c with one unit at the end or one each
+    RE2 chain{R"(([a-z_][a-z_. ]{1,30}[0-9]?)\W{1,4}((?:[0-9]+(?:\.[0-9]+)?\s?(?:[KMGT]i?B?)?\s*(?:->|→|--+|=>|,)\s*){2,}[0-9]+(?:\.[0-9]+)?\s?([KMGT]i?B?)))", options};
+    RE2 number{R"(([0-9]+(?:\.[0-9]+)?))", options};
+    RE2 cell{R"(^([0-9]+(?:[.,][0-9]+)*)\s*([KMGT]i?B?\b)?)", options};
+    RE2 unit{R"([(\[_ /-](gib|gb|mib|mb|kib|kb|bytes|g|m)(?:[)\]]|$))", options};
 };
 
 const Patterns& patterns() {
@@ -37,25 +51,83 @@ std::string lower(std::string_view text) {
     return out;
 }
 
+std::string trimmed(std::string_view text) {
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+    return std::string(text);
+}
+
+double to_number(std::string_view text) {
+    std::string digits;
+    for (const char c : text)
+        if (c != ',') digits.push_back(c);
+    double value = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return value;
+}
+
 Series::Kind kind_of(const std::string& key) {
     const auto has = [&](std::string_view word) { return key.find(word) != std::string::npos; };
-    if (has("limit") || has("total") || has("capacity") || has("max") || has("peak") || has("asked") ||
-        has("tried to") || has("swap") || has("free") || has("avail") || has("buffer") || has("shm") ||
-        has("size") || has("weight") || has("usable") || has("took") || has("cache") || has("vms") ||
-        has("virt"))
-        return Series::Kind::other;
+    if (key.starts_with("mem usage")) return Series::Kind::host;  // docker stats: "MEM USAGE / LIMIT"
+    for (const std::string_view word : {"limit", "total", "capacity", "max", "peak", "asked", "tried", "swap", "free", "avail", "buffer", "shm",
+                                        "size", "weight", "usable", "took", "cache", "vms", "virt", "threshold", "utiliz", "usage_perc", "%mem"})
+        if (has(word)) return Series::Kind::other;
     if (has("reserved")) return Series::Kind::reserved;
-    if (has("nvidia") || has("vram") || has("gpu") || has("cuda") || has("device") || has("memory.used")) {
+    if (has("nvidia") || has("vram") || has("gpu") || has("cuda") || has("device") || has("memory.used") || has("used_memory") || has("smi")) {
         if (has("alloc")) return Series::Kind::allocated;
         return Series::Kind::device;
     }
-    if (has("allocated")) return Series::Kind::allocated;
-    if (has("rss") || has("resident") || has("working set") || has("committed") || has("private") ||
-        has("uss") || has("pss") || has("host") || has("vmrss") || has("memory.current") || has("anon") ||
-        key == "res" || key == "ram" || has("memusage") || has(" ram") || has("mem used"))
-        return Series::Kind::host;
-    if (key == "used") return Series::Kind::device;
+    if (has("alloc")) return Series::Kind::allocated;
+    for (const std::string_view word : {"rss", "resident", "working set", "committed", "private", "uss", "pss", "host", "memory.current", "anon", " ram", "mem used",
+                                        "memusage", "mem usage", "memory(bytes)", "working_set", "container_memory", "cpu mem", "cpu_mem", "sys mem", "process mem"})
+        if (has(word)) return Series::Kind::host;
+    if (key == "res" || key == "ram" || key == "mem" || key == "memory") return Series::Kind::host;
+    if (key == "used" || key == "mem_used") return Series::Kind::device;
     return Series::Kind::other;
+}
+
+// Cells of a row: by '|', by commas or tabs, else by runs of blanks (two or more in a heading).
+std::vector<std::string> cells(std::string_view line, char by) {
+    std::vector<std::string> out;
+    std::string part;
+    const auto push = [&] {
+        out.push_back(trimmed(part));
+        part.clear();
+    };
+    for (std::size_t i = 0; i < line.size() && out.size() <= kColumnsMax; ++i) {
+        const char c = line[i];
+        const bool gap = by == ' ' ? (c == ' ' && i + 1 < line.size() && line[i + 1] == ' ') : c == by;
+        if (!gap) {
+            part.push_back(c);
+            continue;
+        }
+        if (by == ' ') {
+            while (i + 1 < line.size() && line[i + 1] == ' ') ++i;
+            if (trimmed(part).empty()) continue;
+        }
+        push();
+    }
+    if (!trimmed(part).empty() || by != ' ') push();
+    // "| a | b |" has empty ends.
+    if (by == '|' && !out.empty() && out.front().empty()) out.erase(out.begin());
+    if (by == '|' && !out.empty() && out.back().empty()) out.pop_back();
+    return out;
+}
+
+std::vector<std::string> words(std::string_view line) {
+    std::vector<std::string> out;
+    std::string part;
+    for (const char c : line) {
+        if (c != ' ' && c != '\t') {
+            part.push_back(c);
+        } else if (!part.empty()) {
+            out.push_back(std::move(part));
+            part.clear();
+        }
+        if (out.size() > kColumnsMax) break;
+    }
+    if (!part.empty()) out.push_back(part);
+    return out;
 }
 
 }  // namespace
@@ -69,7 +141,7 @@ bool Series::flat() const {
 }
 
 void SeriesBook::add(Series::Kind kind, std::string key, double bytes, Place place) {
-    if (kind == Series::Kind::other || bytes < 0) return;
+    if (kind == Series::Kind::other || !(bytes >= 0) || bytes > 1e18) return;
     auto at = std::find_if(series_.begin(), series_.end(), [&](const Series& s) { return s.file == place.file && s.key == key; });
     if (at == series_.end()) {
         if (series_.size() >= kSeriesMax) return;
@@ -98,50 +170,162 @@ void SeriesBook::add(Series::Kind kind, std::string key, double bytes, Place pla
     if (s.run.last - s.run.first >= s.best.last - s.best.first) s.best = s.run;
 }
 
-void SeriesBook::read(std::string_view line, Place place) {
+bool SeriesBook::read_pairs(std::string_view line, Place place) {
     const Patterns& p = patterns();
-    const std::size_t known = series_.size();
+    const re2::StringPiece whole(line.data(), line.size());
+    std::string key, number, unit, sign;
     bool any = false;
-    re2::StringPiece rest(line.data(), std::min<std::size_t>(line.size(), 1024));
-    std::string key, number, unit;
-    if (RE2::PartialMatch(rest, p.top, &key, &number)) {
-        const bool bare = !number.empty() && std::isdigit(static_cast<unsigned char>(number.back())) != 0;
-        if (const auto bytes = size_bytes(bare ? number + "k" : number)) {
-            add(Series::Kind::host, "res of " + key, *bytes, place);
+    const std::string folded = lower(line);
+    // "Allocated 3 GiB for X" is an event; a sample names both figures, or has a sign between.
+    const bool both = folded.find("alloc") != std::string::npos && folded.find("reserv") != std::string::npos;
+    re2::StringPiece rest = whole;
+    for (int found = 0; found < 24 && RE2::FindAndConsume(&rest, p.pair, &key, &sign, &number, &unit); ++found) {
+        const std::string clean = trimmed(lower(key));
+        auto kind = kind_of(clean);
+        if ((kind == Series::Kind::allocated || kind == Series::Kind::reserved) && sign == " " && !both) kind = Series::Kind::other;
+        if (const auto bytes = size_bytes(number + unit); bytes && kind != Series::Kind::other) {
+            add(kind, clean, *bytes, place);
             any = true;
         }
-    } else {
-        int found = 0;
-        std::string sign;
-        const std::string folded = lower(line.substr(0, 1024));
-        // "Allocated 3 GiB for X" is an event; a sample names both figures, or has a sign between.
-        const bool both = folded.find("alloc") != std::string::npos && folded.find("reserv") != std::string::npos;
-        while (found < 24 && RE2::FindAndConsume(&rest, p.pair, &key, &sign, &number, &unit)) {
-            ++found;
-            std::string clean = lower(key);
-            while (!clean.empty() && clean.back() == ' ') clean.pop_back();
-            auto kind = kind_of(clean);
-            if ((kind == Series::Kind::allocated || kind == Series::Kind::reserved) && sign == " " && !both) kind = Series::Kind::other;
-            if (const auto bytes = size_bytes(number + unit); bytes && kind != Series::Kind::other) {
-                add(kind, clean, *bytes, place);
-                any = true;
-            }
-        }
-        re2::StringPiece again(line.data(), std::min<std::size_t>(line.size(), 1024));
-        while (found < 24 && RE2::FindAndConsume(&again, p.suffixed, &key, &unit, &number)) {
-            ++found;
-            std::string clean = lower(key);
-            const auto kind = kind_of(clean);
-            const auto bytes = size_bytes(number + (lower(unit) == "bytes" ? "b" : unit));
-            if (bytes && kind != Series::Kind::other) {
-                add(kind, clean, *bytes, place);
-                any = true;
-            }
+    }
+    rest = whole;
+    for (int found = 0; found < 24 && RE2::FindAndConsume(&rest, p.suffixed, &key, &unit, &number); ++found) {
+        const std::string clean = lower(key);
+        const auto kind = kind_of(clean);
+        const auto scale = size_bytes("1" + (lower(unit) == "bytes" ? std::string("b") : unit));
+        if (scale && kind != Series::Kind::other) {
+            add(kind, clean, to_number(number) * *scale, place);
+            any = true;
         }
     }
-    if (!any && series_.size() == known) return;
+    rest = whole;
+    for (int found = 0; !any && found < 8 && RE2::FindAndConsume(&rest, p.bare, &key, &number); ++found) {
+        const std::string clean = lower(key);
+        if (const auto kind = kind_of(clean); kind != Series::Kind::other) {
+            add(kind, clean, to_number(number), place);
+            any = true;
+        }
+    }
+    return any;
+}
+
+bool SeriesBook::read_chain(std::string_view line, Place place) {
+    const Patterns& p = patterns();
+    std::string key, list, unit;
+    if (!RE2::PartialMatch(re2::StringPiece(line.data(), line.size()), p.chain, &key, &list, &unit)) return false;
+    std::string clean = trimmed(lower(key));
+    auto kind = kind_of(clean);
+    if (kind == Series::Kind::other) {
+        // "gpu memory after each 1000 requests: 14.2 -> …": what comes before the list says it.
+        const auto at = line.find(list.substr(0, list.find_first_of(" -=>,")));
+        clean = trimmed(lower(line.substr(0, at == std::string_view::npos ? 0 : at))).substr(0, 60);
+        kind = kind_of(clean);
+    }
+    if (kind == Series::Kind::other) return false;
+    const auto scale = size_bytes("1" + unit);
+    re2::StringPiece rest(list);
+    std::string number;
+    for (int n = 0; scale && n < 64 && RE2::FindAndConsume(&rest, p.number, &number); ++n) add(kind, clean, to_number(number) * *scale, place);
+    return true;
+}
+
+bool SeriesBook::read_table(std::string_view heading, std::string_view below, Place place) {
+    const Patterns& p = patterns();
+    const bool bars = heading.find('|') != std::string_view::npos;
+    const char by = bars ? '|' : heading.find('\t') != std::string_view::npos ? '\t' : heading.find(',') != std::string_view::npos ? ',' : ' ';
+    std::vector<std::string> names = cells(heading, by);
+    bool blanks = false;
+    if (by == ' ') {
+        // One word a column, as `ps` prints, if the next row has as many words or more.
+        const auto single = words(heading);
+        const auto next = words(below.substr(0, below.find('\n')));
+        if (names.size() < 2 || (single.size() >= 2 && next.size() >= single.size() && cells(below.substr(0, below.find('\n')), ' ').size() != names.size())) {
+            names = single;
+            blanks = true;
+        }
+    }
+    if (names.size() < 2 || names.size() > kColumnsMax) return false;
+    struct Column {
+        Series::Kind kind;
+        std::string key;
+        double scale;
+    };
+    std::vector<Column> columns;
+    std::size_t label = names.size();
+    bool wanted = false;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const std::string name = lower(names[i]);
+        Column c{kind_of(name), name, 0};
+        std::string unit;
+        if (RE2::PartialMatch(name, p.unit, &unit)) {
+            c.scale = size_bytes("1" + (unit == "bytes" ? std::string("b") : unit)).value_or(0);
+        } else if (c.kind == Series::Kind::host && name == "rss") {
+            c.scale = 1024;  // ps prints kB
+        }
+        if (label == names.size() && (name == "pid" || name == "gpu" || name == "index" || name == "pod" || name == "name" || name == "rank")) label = i;
+        wanted = wanted || (c.kind != Series::Kind::other && i != label);
+        columns.push_back(std::move(c));
+    }
+    if (!wanted) return false;
+    bool any = false;
+    std::uint64_t line = place.line;
+    for (std::size_t row = 0; row < kRowsMax && !below.empty(); ++row) {
+        const std::size_t stop = std::min(below.find('\n'), below.size());
+        std::string_view text = below.substr(0, stop);
+        if (stop == below.size()) break;  // perhaps cut: not read
+        below.remove_prefix(stop + 1);
+        ++line;
+        while (!text.empty() && text.back() == '\r') text.remove_suffix(1);
+        if (text.find_first_not_of("|-+:= \t") == std::string_view::npos && !text.empty()) continue;  // a rule
+        std::vector<std::string> values = by != ' ' ? cells(text, by) : blanks ? words(text) : cells(text, by);
+        if (by == ' ' && values.size() != names.size()) values = words(text);
+        if (blanks && values.size() > names.size()) values.resize(names.size());  // the last is a command line
+        if (values.size() != names.size()) break;
+        bool used = false;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (columns[i].kind == Series::Kind::other || i == label) continue;
+            std::string number, unit;
+            if (!RE2::PartialMatch(values[i], p.cell, &number, &unit)) continue;
+            const double scale = !unit.empty() ? size_bytes("1" + unit).value_or(0) : columns[i].scale > 0 ? columns[i].scale : to_number(number) > 1e8 ? 1.0 : to_number(number) > 400 ? kMiBd : 1024 * kMiBd;
+            const std::string key = columns[i].key + (label < values.size() ? " of " + values[label] : "");
+            add(columns[i].kind, key, to_number(number) * scale, {place.file, line});
+            used = any = true;
+        }
+        if (!used) break;
+        keep({place.file, line}, text);
+    }
+    return any;
+}
+
+void SeriesBook::keep(Place place, std::string_view line) {
     if (texts_.size() == kTextsMax) texts_.erase(texts_.begin() + kTextsMax / 2);
     texts_.emplace_back(place, std::string(line.substr(0, 400)));
+}
+
+void SeriesBook::read(std::string_view line, std::string_view below, Place place) {
+    if (line.find("ried to allocate") != std::string_view::npos) return;  // a failure, not a sample
+    const Patterns& p = patterns();
+    line = line.substr(0, 1024);
+    const re2::StringPiece whole(line.data(), line.size());
+    std::string pid, number, total;
+    bool any = false;
+    if (RE2::PartialMatch(whole, p.top, &pid, &number)) {
+        const bool bare = !number.empty() && std::isdigit(static_cast<unsigned char>(number.back())) != 0;
+        if (const auto bytes = size_bytes(bare ? number + "k" : number)) {
+            add(Series::Kind::host, "res of " + pid, *bytes, place);
+            any = true;
+        }
+    } else if (read_chain(line, place)) {
+        any = true;
+    } else {
+        any = read_pairs(line, place);
+        if (RE2::PartialMatch(whole, p.used_of, &number, &total) && RE2::PartialMatch(whole, p.clock)) {
+            add(Series::Kind::device, "used of " + total + " MiB", to_number(number) * kMiBd, place);
+            any = true;
+        }
+        if (!any) read_table(line, below, place);
+    }
+    if (any) keep(place, line);
 }
 
 const Series* SeriesBook::rising(Series::Kind kind) const {
@@ -157,8 +341,8 @@ bool SeriesBook::flat(Series::Kind kind) const {
     bool any = false;
     for (const Series& s : series_) {
         if (s.kind != kind) continue;
-        if (!s.flat()) return false;
-        any = true;
+        if (s.rising()) return false;
+        any = any || s.flat();
     }
     return any;
 }

@@ -24,6 +24,7 @@ struct Patterns {
     RE2 asked{R"(tried to allocate )" BYTES, options};
     RE2 above{R"(more than 1EB)", options};
     RE2 capacity{R"(total capac?i?ty of )" BYTES R"(\s+of which )" BYTES R"( is free)", options};
+    RE2 total_only{R"(total capac?i?ty of )" BYTES, options};
     RE2 old_total{R"(\(GPU [0-9]+; )" BYTES R"( total capacity)", options};
     RE2 old_allocated{BYTES R"( already allocated)", options};
     RE2 old_free{BYTES R"( free[;)])", options};
@@ -98,6 +99,7 @@ TorchOom parse_torch_oom(std::string_view line, std::string_view lookahead) {
             if (oom.allocated) oom.unallocated = std::max(0.0, *reserved - *oom.allocated);
         }
     }
+    take(text, p.total_only, oom.total);
     take(text, p.allowed, oom.allowed);
     take(text, p.self, oom.this_process);
     take(text, p.allocated, oom.allocated);

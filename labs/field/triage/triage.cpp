@@ -52,6 +52,7 @@ struct Session::State {
     std::vector<std::uint16_t> ids;
     std::array<std::uint64_t, 16> frame_line{};
     Phase phase = Phase::unknown;
+    bool series_read = false;
     std::uint32_t file = 0;
     std::uint64_t lines = 0, bytes = 0;
     LineScanner scanner{patterns().set, [this](const CandidateLine& line) { on_line(line); }};
@@ -77,6 +78,7 @@ struct Session::State {
     }
 
     void on_line(const CandidateLine& line) {
+        series_read = false;
         patterns().set.find_all(line.text, ids);
         for (const std::uint16_t id : ids) {
             for (const std::uint16_t row : patterns().rows_of[id]) try_row(row, line);
@@ -117,11 +119,16 @@ struct Session::State {
         fact.phase = phase;
         if (is_frame(s)) frame_line[frame_slot(s)] = line.number;
         if (s == Signal::series) {
-            facts.series.read(line.text, fact.place);
+            if (series_read) return;  // several words opened the same door
+            series_read = true;
+            facts.series.read(line.text, line.lookahead, fact.place);
             return;
         }
         if (s == Signal::stat_line || s == Signal::sglang_decode || s == Signal::sglang_prefill) count(fact, line);
         fact.text = std::string(line.text.substr(0, Fact::kTextMax));
+        if (s == Signal::host_total && !fact.fields[1].empty() && fact.text.find("Mem:") != std::string::npos) {
+            if (const auto used = size_bytes(fact.fields[1])) facts.series.add(Series::Kind::host, "used by free", *used, fact.place);
+        }
         if (s == Signal::torch_oom) {
             ++facts.torch_count;
             if (facts.torch.size() < Facts::kKeep) {
