@@ -81,6 +81,7 @@ class Tokenizer {
     }
 
     Text run() {
+        line_marks();
         while (at_ < in_.size()) {
             if (text_.tokens.size() >= kMaxTokens) {
                 text_.truncated = true;
@@ -126,7 +127,11 @@ class Tokenizer {
                              std::islower(static_cast<unsigned char>(in_[next])) != 0;
         if (!wrapped) end_sentence(false);
         at_ = next;
-        // A list's own marks say nothing.
+        line_marks();
+    }
+
+    // A list's own marks say nothing.
+    void line_marks() {
         while (at_ < in_.size() && (in_[at_] == '*' || in_[at_] == '#' || in_[at_] == '>' ||
                                     (in_[at_] == '-' && at_ + 1 < in_.size() && in_[at_ + 1] == ' '))) {
             end_sentence(false);
