@@ -132,8 +132,8 @@ class Tokenizer {
 
     // A list's own marks say nothing.
     void line_marks() {
-        while (at_ < in_.size() && (in_[at_] == '*' || in_[at_] == '#' || in_[at_] == '>' ||
-                                    (in_[at_] == '-' && at_ + 1 < in_.size() && in_[at_ + 1] == ' '))) {
+        const auto spaced = [&](char mark) { return in_[at_] == mark && at_ + 1 < in_.size() && in_[at_ + 1] == ' '; };
+        while (at_ < in_.size() && (in_[at_] == '*' || in_[at_] == '#' || spaced('>') || spaced('-') || (in_[at_] == ' ' && at_ > 0))) {
             end_sentence(false);
             ++at_;
         }
