@@ -16,6 +16,7 @@ namespace oomlab {
 using u64 = std::uint64_t;
 using i64 = std::int64_t;
 using u32 = std::uint32_t;
+using u16 = std::uint16_t;
 using i32 = std::int32_t;
 
 inline constexpr u64 kKiB = 1024;

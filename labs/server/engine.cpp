@@ -614,10 +614,10 @@ Outcome<void> Engine::end_sequence(Sequence* s, bool cancelled) {
         OOMLAB_TRY_VOID(faults_.on_finished(r, now, cancelled));
     }
     Forward& forward = instance_->forward;
-    if (device_.props().computes && s->serial < forward.tokens.size()) {
+    if (device_.props().computes && s->serial < forward.token_lists.size()) {
         if (finished_tokens_.size() <= s->request) finished_tokens_.resize(s->request + 1);
-        finished_tokens_[s->request] = std::move(forward.tokens[s->serial]);
-        forward.tokens[s->serial].clear();
+        finished_tokens_[s->request] = std::move(forward.token_lists[s->serial]);
+        forward.token_lists[s->serial].clear();
     }
     instance_->scheduler->finish(s);
     return {};

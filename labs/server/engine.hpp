@@ -47,7 +47,7 @@ struct RequestResult {        // kept when Engine::keep_results is set
     u64 prompt_tokens, output_tokens;
 };
 
-class Engine final : SchedulerObserver, BlockSource {
+class Engine final : public SchedulerObserver, public BlockSource {
   public:
     Engine(ServerConfig config, Device& device, trace::Writer* writer, Console& console,
            Control* control = nullptr);

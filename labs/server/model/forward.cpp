@@ -147,8 +147,8 @@ void Forward::abort() {
 }
 
 std::vector<i32>& Forward::tokens_of(const Sequence& s) {
-    if (tokens.size() <= s.serial) tokens.resize(s.serial + 1);
-    std::vector<i32>& list = tokens[s.serial];
+    if (token_lists.size() <= s.serial) token_lists.resize(s.serial + 1);
+    std::vector<i32>& list = token_lists[s.serial];
     if (s.generated == 0 && list.size() != s.prompt_tokens) {
         list.clear();
         for (u64 i = 0; i < s.prompt_tokens; ++i) {

@@ -41,7 +41,7 @@ class Forward {
     bool replay = true;
 
     // Tokens by sequence serial (chips that compute); prompt tokens are a function of the content.
-    std::vector<std::vector<i32>> tokens;
+    std::vector<std::vector<i32>> token_lists;
 
   private:
     struct Step;
