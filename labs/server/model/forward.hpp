@@ -38,6 +38,7 @@ class Forward {
     // Activations alive, and the most that were alive since the last reset.
     u64 live_activations() const { return ledger_.recorder().live(Owner::activations); }
     u64 layers_replayed() const { return replayed_; }
+    OpTable& table() { return table_; }
     bool replay = true;
 
     // Tokens by sequence serial (chips that compute); prompt tokens are a function of the content.
