@@ -15,6 +15,8 @@ using trace::RequestEvent;
 namespace {
 constexpr double kSampleEveryS = 0.1;
 constexpr double kStatEveryS = 10;
+// Two times closer than this are one: the clock is a sum of doubles.
+constexpr double kInstant = 1e-7;
 double gib(u64 bytes) { return static_cast<double>(bytes) / static_cast<double>(kGiB); }
 double gib(i64 bytes) { return static_cast<double>(bytes) / static_cast<double>(kGiB); }
 }  // namespace
@@ -531,7 +533,7 @@ void Engine::request_event(RequestEvent event, const Request& r, const Sequence*
 
 Outcome<void> Engine::take_arrivals(double now) {
     Instance& in = *instance_;
-    while (workload_.next_at() <= now) {
+    while (workload_.next_at() <= now + kInstant) {
         Request r;
         r.arrival = workload_.pop();
         r.number = static_cast<u32>(requests_.size());
@@ -581,7 +583,7 @@ Outcome<void> Engine::take_arrivals(double now) {
 }
 
 Outcome<void> Engine::cancel_due(double now) {
-    while (!cancels_.empty() && requests_[cancels_.front()].arrival.cancel_at_s <= now) {
+    while (!cancels_.empty() && requests_[cancels_.front()].arrival.cancel_at_s <= now + kInstant) {
         Request& r = requests_[cancels_.front()];
         cancels_.erase(cancels_.begin());
         if (r.sequences_left == 0) continue;
@@ -625,7 +627,7 @@ Outcome<void> Engine::end_sequence(Sequence* s, bool cancelled) {
 
 Outcome<void> Engine::apply_actions(double now) {
     auto& actions = config_.scenario.actions;
-    while (next_action_ < actions.size() && actions[next_action_].at_s <= now) {
+    while (next_action_ < actions.size() && actions[next_action_].at_s <= now + kInstant) {
         const ActionSpec& a = actions[next_action_++];
         Scheduler& scheduler = *instance_->scheduler;
         for (const ActionSpec::Setting& s : a.settings) {
