@@ -2,6 +2,8 @@
 // packs, caches or recomputes the work.
 #include <doctest/doctest.h>
 
+#include <set>
+
 #include "tests/server/run_server.hpp"
 
 using namespace oomlab;
