@@ -65,13 +65,20 @@ AddressRange ExpandableSegment::unmap(AddressRange range) {
     return {address + first * page_bytes, page > first ? (page - first) * page_bytes : 0};
 }
 
-void ExpandableSegment::close() {
+void ExpandableSegment::reclaim() {
+    std::erase_if(stranded_, [&](PhysicalHandle handle) {
+        return device.memory().destroy(handle).has_value();
+    });
+}
+
+bool ExpandableSegment::close() {
+    bool all = true;
     for (u64 page = 0; page < pages_.size(); ++page) {
-        if (pages_[page] != 0) (void)unmap_page(page);  // a dead device takes nothing back
+        if (pages_[page] != 0) all = unmap_page(page) && all;
     }
-    for (const PhysicalHandle handle : stranded_) (void)device.memory().destroy(handle);
-    stranded_.clear();
-    (void)device.memory().release(address, bytes);
+    reclaim();
+    if (all && reserved_) reserved_ = !device.memory().release(address, bytes);
+    return all && !reserved_ && stranded_.empty();
 }
 
 }  // namespace oomlab::memory

@@ -197,8 +197,10 @@ void CachingAllocator::Impl::drop_expandable(Block* hole) {
     memory::ExpandableSegment& range = range_of(hole);
     OOMLAB_CHECK(hole->bytes == range.bytes);
     leave_unmapped(hole);
-    range.close();
-    std::erase_if(ranges, [&](const auto& other) { return other.get() == &range; });
+    const auto at = std::find_if(ranges.begin(), ranges.end(),
+                                 [&](const auto& other) { return other.get() == &range; });
+    if (!range.close()) unclosed.push_back(std::move(*at));
+    ranges.erase(at);
     arena.give_back(hole);
 }
 
@@ -257,6 +259,8 @@ bool CachingAllocator::Impl::release_oversize(Request& r) {
 
 void CachingAllocator::Impl::release_cached(MaybeError& error) {
     error = wait_for_events();
+    for (const auto& range : ranges) range->reclaim();
+    std::erase_if(unclosed, [](const auto& range) { return range->close(); });
     release_pool(large, error);
     release_pool(small, error);
     for (auto at = private_pools.begin(); at != private_pools.end();) {
@@ -351,7 +355,8 @@ void CachingAllocator::Impl::close_everything() {
             (void)device.memory().free(block->address);
         }
     });
-    for (const auto& range : ranges) range->close();
+    for (const auto& range : ranges) (void)range->close();
+    for (const auto& range : unclosed) (void)range->close();
 }
 
 // [FAILURE] The figures are read after everything that could be returned has been.

@@ -194,6 +194,8 @@ struct CachingAllocator::Impl {
     std::vector<Block*> deferred;                     // freed during capture: no event yet
     u64 pending_bytes = 0;
     std::vector<std::unique_ptr<memory::ExpandableSegment>> ranges;
+    std::vector<std::unique_ptr<memory::ExpandableSegment>>
+        unclosed;  // tried again at each release
 };
 
 }  // namespace oomlab

@@ -28,8 +28,11 @@ struct ExpandableSegment {
     // Unmaps the pages that lie wholly inside. Returns what was unmapped; less than possible, down
     // to nothing, when the driver refuses.
     AddressRange unmap(AddressRange range);
-    // Gives back pages and addresses, tolerating a dead device.
-    void close();
+    // Tries once more what the driver refused to take back.
+    void reclaim();
+    // Gives back pages and addresses. Returns whether the driver took all; what it refused is tried
+    // again by the next call.
+    bool close();
 
     u64 end() const { return address + bytes; }
 
@@ -44,6 +47,7 @@ struct ExpandableSegment {
   private:
     bool unmap_page(u64 page);
 
+    bool reserved_ = true;
     std::vector<PhysicalHandle> pages_;     // 0: not mapped
     std::vector<PhysicalHandle> stranded_;  // unmapped, but the driver would not take them back
 };
