@@ -96,7 +96,7 @@ DeviceResult<void> CudaOps::gather(const GatherArgs& a) {
 
 DeviceResult<void> CudaOps::sample(const SampleArgs& a) {
     const bool wanted = a.logits != 0 && a.tokens != 0 && a.rows != 0;
-    return start("sample", wanted, [&](Handle s) { return s_.launch.sample(a, s); });
+    return start("sample", wanted, [&](Handle s) { return s_.launch.sample(a, s_.workspace(), s); });
 }
 
 DeviceResult<void> CudaOps::fill(const FillArgs& a) {

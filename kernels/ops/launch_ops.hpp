@@ -26,13 +26,14 @@ class LaunchOps {
     virtual int rms_norm(const RmsNormArgs& a, void* stream) = 0;
     virtual int rope(const RopeArgs& a, void* stream) = 0;
     virtual int kv_append(const KvAppendArgs& a, void* stream) = 0;
-    // The workspace holds partial results of rows whose context is split; any size of at least
-    // attention_workspace_bytes(one row) works, more of it means fewer launches.
+    // The workspace holds partial results of rows whose context is split. Any size will do: with less
+    // of it a context is split less.
     virtual int attention(const AttentionArgs& a, Workspace work, void* stream) = 0;
     virtual int gated_act(const GatedActArgs& a, void* stream) = 0;
     virtual int embed(const EmbedArgs& a, void* stream) = 0;
     virtual int gather(const GatherArgs& a, void* stream) = 0;
-    virtual int sample(const SampleArgs& a, void* stream) = 0;
+    // The workspace holds the best of each part of a row.
+    virtual int sample(const SampleArgs& a, Workspace work, void* stream) = 0;
     virtual int fill(const FillArgs& a, void* stream) = 0;
     // Continues an FNV-1a hash: work[0] holds the hash so far and receives the new one (u64). Takes at
     // most checksum_bytes_max(work) bytes a call.
@@ -47,14 +48,6 @@ inline constexpr u64 kChecksumPieceBytes = 16 * kKiB;
 inline constexpr u64 kChecksumTableBytes = 256 * sizeof(u64);
 constexpr u64 checksum_bytes_max(Workspace work) {
     return (work.bytes - kChecksumTableBytes) / kChecksumTableBytes * kChecksumPieceBytes;
-}
-
-// A row's context is cut into parts of this many positions, whatever the batch; each part leaves a
-// running maximum, a sum and head_dim sums for every head.
-inline constexpr u64 kAttentionPartTokens = 256;
-constexpr u64 attention_parts(u64 context_max) { return div_ceil(context_max, kAttentionPartTokens); }
-constexpr u64 attention_row_bytes(u64 heads, u64 head_dim, u64 context_max) {
-    return attention_parts(context_max) * heads * (head_dim + 2) * sizeof(float);
 }
 
 }  // namespace oomlab

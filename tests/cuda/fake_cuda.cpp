@@ -481,7 +481,7 @@ int FakeCuda::embed(const EmbedArgs& a, void* stream) {
 int FakeCuda::gather(const GatherArgs& a, void* stream) {
     return start("gather", stream, [a] { host::gather(a, kSameAddress); });
 }
-int FakeCuda::sample(const SampleArgs& a, void* stream) {
+int FakeCuda::sample(const SampleArgs& a, Workspace, void* stream) {
     return start("sample", stream, [a] { host::sample(a, kSameAddress); });
 }
 int FakeCuda::fill(const FillArgs& a, void* stream) {

@@ -113,7 +113,7 @@ class FakeCuda final : public cuda::CudaApi, public LaunchOps {
     int gated_act(const GatedActArgs& a, void* stream) override;
     int embed(const EmbedArgs& a, void* stream) override;
     int gather(const GatherArgs& a, void* stream) override;
-    int sample(const SampleArgs& a, void* stream) override;
+    int sample(const SampleArgs& a, Workspace work, void* stream) override;
     int fill(const FillArgs& a, void* stream) override;
     int checksum(u64 address, u64 bytes, Workspace work, void* stream) override;
     int provoke(DeviceErrc code, void* stream) override;
