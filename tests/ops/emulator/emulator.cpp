@@ -1,5 +1,7 @@
 #include "tests/ops/emulator/emulator.hpp"
 
+#include "tests/ops/emulator/order.hpp"
+
 #ifndef __x86_64__
 #include <ucontext.h>
 #endif
@@ -81,6 +83,7 @@ std::vector<std::unique_ptr<Fiber>> g_fibers;
 std::vector<Slot> g_slots;
 Context g_scheduler{};
 unsigned g_current = 0, g_threads = 0;
+bool g_backwards = false;
 const std::function<void()>* g_thread = nullptr;
 
 [[noreturn]] void stop(const char* what) {
@@ -134,7 +137,8 @@ void run_block() {
     }
     for (unsigned left = g_threads; left != 0;) {
         bool ran = false;
-        for (unsigned i = 0; i < g_threads; ++i) {
+        for (unsigned turn = 0; turn < g_threads; ++turn) {
+            const unsigned i = g_backwards ? g_threads - 1 - turn : turn;
             if (g_fibers[i]->state != State::ready) continue;
             place(i);
             switch_to(g_scheduler, g_fibers[i]->context);
@@ -165,6 +169,8 @@ int run(dim3 grid, dim3 block, const std::function<void()>& thread) {
     }
     return 0;
 }
+
+void set_backwards(bool backwards) { g_backwards = backwards; }
 
 void sync_block() { wait_as(State::at_block); }
 void sync_warp() { wait_as(State::at_warp); }
