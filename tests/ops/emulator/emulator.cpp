@@ -110,23 +110,24 @@ void place(unsigned thread) {
     threadIdx.z = thread / blockDim.x / blockDim.y;
 }
 
-// Lets those go on that all others of their warp, or of the block, wait with.
-bool release() {
-    bool any = false;
-    for (unsigned first = 0; first < g_threads; first += kLanes) {
-        const unsigned last = std::min(first + kLanes, g_threads);
-        unsigned waiting = 0;
-        for (unsigned i = first; i < last; ++i) waiting += g_fibers[i]->state == State::at_warp;
-        if (waiting != kLanes) continue;
-        for (unsigned i = first; i < last; ++i) g_fibers[i]->state = State::ready;
-        any = true;
+// Runs the threads of one warp until all are done or wait for the rest of the block. A warp runs as
+// far ahead of the others as barriers let it, which is what a missing barrier cannot stand.
+void run_warp(unsigned first) {
+    const unsigned count = std::min(kLanes, g_threads - first);
+    for (;;) {
+        unsigned at_warp = 0;
+        for (unsigned turn = 0; turn < count; ++turn) {
+            const unsigned i = first + (g_backwards ? count - 1 - turn : turn);
+            if (g_fibers[i]->state == State::ready) {
+                place(i);
+                switch_to(g_scheduler, g_fibers[i]->context);
+            }
+            at_warp += g_fibers[i]->state == State::at_warp;
+        }
+        if (at_warp == 0) return;
+        if (at_warp != kLanes) stop("a shuffle that not all lanes reach");
+        for (unsigned i = first; i < first + count; ++i) g_fibers[i]->state = State::ready;
     }
-    if (any) return true;
-    for (unsigned i = 0; i < g_threads; ++i) {
-        if (g_fibers[i]->state != State::at_block) return false;
-    }
-    for (unsigned i = 0; i < g_threads; ++i) g_fibers[i]->state = State::ready;
-    return true;
 }
 
 void run_block() {
@@ -135,17 +136,16 @@ void run_block() {
         fiber.context = context_on(fiber.stack.get(), entry);
         fiber.state = State::ready;
     }
-    for (unsigned left = g_threads; left != 0;) {
-        bool ran = false;
-        for (unsigned turn = 0; turn < g_threads; ++turn) {
-            const unsigned i = g_backwards ? g_threads - 1 - turn : turn;
-            if (g_fibers[i]->state != State::ready) continue;
-            place(i);
-            switch_to(g_scheduler, g_fibers[i]->context);
-            ran = true;
-            left -= g_fibers[i]->state == State::done;
+    for (;;) {
+        const unsigned warps = (g_threads + kLanes - 1) / kLanes;
+        for (unsigned turn = 0; turn < warps; ++turn) {
+            run_warp((g_backwards ? warps - 1 - turn : turn) * kLanes);
         }
-        if (left != 0 && !release() && !ran) stop("a barrier or a shuffle that not all threads reach");
+        unsigned waiting = 0;
+        for (unsigned i = 0; i < g_threads; ++i) waiting += g_fibers[i]->state == State::at_block;
+        if (waiting == 0) return;
+        if (waiting != g_threads) stop("a barrier that not all threads reach");
+        for (unsigned i = 0; i < g_threads; ++i) g_fibers[i]->state = State::ready;
     }
 }
 
