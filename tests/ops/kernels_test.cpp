@@ -1,14 +1,18 @@
-// The CUDA kernels, run by the emulator, against the host ops: both versions of each, at sizes around
-// the edges of their tiles. What moves bytes or hashes must agree to the bit; what adds up in another
-// order may differ by the rounding of the result and of f32 sums.
+// The CUDA kernels against the host ops: both versions of each, at sizes around the edges of their
+// tiles. What moves bytes or hashes must agree to the bit; what adds up in another order may differ by
+// the rounding of the result and of f32 sums.
+//
+// Compiled twice, by OOMLAB_KERNEL_SIDE: with the emulator (tests/ops), and on a GPU (tests/gpu). Each
+// case makes its tensors once on the host's side and once on the kernels' side, from the same seed.
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <memory>
+#include <functional>
 
 #include "kernels/ops/cuda/kernels.hpp"
 #include "tests/ops/arena.hpp"
-#include "tests/ops/emulator/order.hpp"
+#include "tests/ops/host_side.hpp"
+#include OOMLAB_KERNEL_SIDE
 
 using namespace oomlab;
 using namespace oomlab::test;
@@ -20,34 +24,6 @@ using number::fp8;
 namespace {
 
 using Ints = std::vector<std::int32_t>;
-
-// Allocations at their own host addresses, so that kernels can use them; freed together.
-class Memory {
-  public:
-    u64 reserve(u64 bytes) {
-        // Exactly as large as asked, so that AddressSanitizer sees the first byte beyond.
-        blocks_.emplace_back(static_cast<char*>(std::aligned_alloc(64, round_up(bytes + 1, 64))),
-                             &std::free);
-        std::memset(blocks_.back().get(), 0, bytes);
-        return reinterpret_cast<u64>(blocks_.back().get());
-    }
-    template <class T>
-    u64 put(const std::vector<T>& values) {
-        const u64 address = reserve(values.size() * sizeof(T));
-        std::memcpy(reinterpret_cast<void*>(address), values.data(), values.size() * sizeof(T));
-        return address;
-    }
-    template <class T>
-    std::vector<T> get(u64 address, u64 n) const {
-        std::vector<T> values(n);
-        std::memcpy(static_cast<void*>(values.data()), reinterpret_cast<const void*>(address),
-                    n * sizeof(T));
-        return values;
-    }
-
-  private:
-    std::vector<std::unique_ptr<char, void (*)(void*)>> blocks_;
-};
 
 const host::Translate kSame{};
 
@@ -81,7 +57,7 @@ struct Way {
     Version version;
     bool backwards;
     Version start() const {
-        emulator::set_backwards(backwards);
+        set_backwards(backwards);
         return version;
     }
 };
@@ -90,23 +66,31 @@ constexpr Way kWays[] = {{Version::readable, false}, {Version::readable, true},
 
 }  // namespace
 
+// Makes the op's arguments on a side, with the same values each time.
+template <class Side, class Make>
+auto make_on(Side& side, Make&& make) {
+    Prng prng(31);
+    return make(side, prng);
+}
+
 TEST_CASE("kernels: fill gives the host's bytes in every type, aligned or not") {
     for (const DType type :
          {DType::f32, DType::f16, DType::bf16, DType::i8, DType::fp8, DType::i32}) {
         for (const u64 elements : {1u, 31u, 5000u}) {
             for (const u64 shift : {u64{0}, dtype_bytes(type)}) {
-                Memory m;
-                FillArgs a{.elements = elements, .seed = 77, .scale = 3.0f, .type = type};
                 const u64 bytes = elements * dtype_bytes(type);
-                const u64 want = m.reserve(bytes + shift), got = m.reserve(bytes + shift);
-                a.out = want + shift;
-                host::fill(a, kSame);
-                a.out = got + shift;
+                const auto make = [&](auto& side) {
+                    return FillArgs{.out = side.reserve(bytes + shift) + shift, .elements = elements,
+                                    .seed = 77, .scale = 3.0f, .type = type};
+                };
+                HostSide h;
+                const FillArgs want = make(h);
+                host::fill(want, kSame);
                 for (const Way& way : kWays) {
-                    const Version v = way.start();
-                    std::memset(reinterpret_cast<void*>(got), 0, bytes + shift);
-                    REQUIRE(kernel::fill(a, v, nullptr) == 0);
-                    check_same(m.get<char>(got + shift, bytes), m.get<char>(want + shift, bytes));
+                    KernelSide k;
+                    const FillArgs got = make(k);
+                    REQUIRE(kernel::fill(got, way.start(), nullptr) == 0);
+                    check_same(k.template get<char>(got.out, bytes), h.get<char>(want.out, bytes));
                 }
             }
         }
@@ -115,27 +99,24 @@ TEST_CASE("kernels: fill gives the host's bytes in every type, aligned or not") 
 
 TEST_CASE("kernels: checksum works out FNV-1a side by side") {
     Prng prng(31);
-    Memory m;
-    const Workspace work{m.reserve(64 * kKiB), 64 * kKiB};
+    KernelSide k;
+    const Workspace work{k.reserve(64 * kKiB), 64 * kKiB};
+    const std::vector<u64> basis{0xcbf29ce484222325ULL};
     for (const u64 bytes : {1u, 100u, 16384u, 16385u, 50000u}) {
         std::vector<char> data(bytes);
         for (char& c : data) c = static_cast<char>(prng.next());
-        const u64 address = m.put(data);
-        const u64 want = host::checksum(address, bytes, kSame);
+        const u64 want = host::checksum(reinterpret_cast<u64>(data.data()), bytes, kSame);
+        const u64 address = k.put(data);
         for (const Way& way : kWays) {
-            const Version v = way.start();
-            u64* hash = reinterpret_cast<u64*>(work.address);
-            *hash = 0xcbf29ce484222325ULL;
-            REQUIRE(kernel::checksum(address, bytes, v, work, nullptr) == 0);
-            CHECK(*hash == want);
+            k.write(work.address, basis);
+            REQUIRE(kernel::checksum(address, bytes, way.start(), work, nullptr) == 0);
+            CHECK(k.get<u64>(work.address, 1)[0] == want);
         }
-        // in two calls
-        u64* hash = reinterpret_cast<u64*>(work.address);
-        *hash = 0xcbf29ce484222325ULL;
+        k.write(work.address, basis);   // in two calls
         const u64 first = bytes / 3;
         if (first != 0) REQUIRE(kernel::checksum(address, first, Version::fast, work, nullptr) == 0);
         REQUIRE(kernel::checksum(address + first, bytes - first, Version::fast, work, nullptr) == 0);
-        CHECK(*hash == want);
+        CHECK(k.get<u64>(work.address, 1)[0] == want);
     }
     CHECK(checksum_bytes_max(work) == 31 * kChecksumPieceBytes);
     CHECK(kernel::checksum(work.address, 32 * kChecksumPieceBytes, Version::fast, work, nullptr) == 1);
@@ -143,20 +124,23 @@ TEST_CASE("kernels: checksum works out FNV-1a side by side") {
 
 TEST_CASE("kernels: embed and gather copy rows of any width") {
     for (const u64 width : {1u, 24u, 1027u}) {
-        Prng prng(32);
-        Memory m;
-        const u64 table = m.put(random_values<bf16>(prng, 11 * width, 1));
-        const u64 index = m.put(Ints{10, 0, 3, 3, 7});
-        const u64 want = m.reserve(5 * width * 2), got = m.reserve(5 * width * 2);
-        EmbedArgs e{.ids = index, .table = table, .out = want, .rows = 5, .width = width, .vocab = 11};
-        host::embed(e, kSame);
-        e.out = got;
-        REQUIRE(kernel::embed(e, nullptr) == 0);
-        check_same(m.get<bf16>(got, 5 * width), m.get<bf16>(want, 5 * width));
-        const u64 gathered = m.reserve(5 * width * 2);
-        REQUIRE(kernel::gather({.in = table, .index = index, .out = gathered, .rows = 5,
+        const auto make = [&](auto& side, Prng& prng) {
+            return EmbedArgs{.ids = side.put(Ints{10, 0, 3, 3, 7}),
+                             .table = side.put(random_values<bf16>(prng, 11 * width, 1)),
+                             .out = side.reserve(5 * width * 2), .rows = 5, .width = width,
+                             .vocab = 11};
+        };
+        HostSide h;
+        const EmbedArgs want = make_on(h, make);
+        host::embed(want, kSame);
+        KernelSide k;
+        const EmbedArgs got = make_on(k, make);
+        REQUIRE(kernel::embed(got, nullptr) == 0);
+        check_same(k.get<bf16>(got.out, 5 * width), h.get<bf16>(want.out, 5 * width));
+        const u64 gathered = k.reserve(5 * width * 2);
+        REQUIRE(kernel::gather({.in = got.table, .index = got.ids, .out = gathered, .rows = 5,
                                 .width = width}, nullptr) == 0);
-        check_same(m.get<bf16>(gathered, 5 * width), m.get<bf16>(want, 5 * width));
+        check_same(k.get<bf16>(gathered, 5 * width), h.get<bf16>(want.out, 5 * width));
     }
 }
 
@@ -164,26 +148,26 @@ template <class T>
 void check_rms_norm() {
     for (const u64 width : {64u, 100u, 257u, 4096u}) {
         for (const bool with_residual : {false, true}) {
-            Prng prng(33);
-            Memory m;
             const u64 n = 3 * width;
-            const auto before = random_values<T>(prng, n, 2);
-            RmsNormArgs a{.in = m.put(random_values<T>(prng, n, 2)),
-                          .weight = m.put(random_values<T>(prng, width, 1)), .rows = 3,
-                          .width = width, .type = kType<T>};
-            a.out = m.reserve(n * sizeof(T));
-            a.residual = with_residual ? m.put(before) : 0;
-            host::rms_norm(a, kSame);
-            const auto want = m.get<T>(a.out, n);
+            const auto make = [&](auto& side, Prng& prng) {
+                RmsNormArgs a{.in = side.put(random_values<T>(prng, n, 2)),
+                              .weight = side.put(random_values<T>(prng, width, 1)),
+                              .out = side.reserve(n * sizeof(T)), .rows = 3, .width = width,
+                              .type = kType<T>};
+                if (with_residual) a.residual = side.put(random_values<T>(prng, n, 2));
+                return a;
+            };
+            HostSide h;
+            const RmsNormArgs want = make_on(h, make);
+            host::rms_norm(want, kSame);
             for (const Way& way : kWays) {
-                const Version v = way.start();
                 CAPTURE(width);
-                RmsNormArgs b = a;
-                b.out = m.reserve(n * sizeof(T));
-                b.residual = with_residual ? m.put(before) : 0;
-                REQUIRE(kernel::rms_norm(b, v, nullptr) == 0);
-                check_close(m.get<T>(b.out, n), want, 4e-6);
-                if (with_residual) check_same(m.get<T>(b.residual, n), m.get<T>(a.residual, n));
+                KernelSide k;
+                const RmsNormArgs got = make_on(k, make);
+                REQUIRE(kernel::rms_norm(got, way.start(), nullptr) == 0);
+                check_close(k.template get<T>(got.out, n), h.template get<T>(want.out, n), 4e-6);
+                if (!with_residual) continue;
+                check_same(k.template get<T>(got.residual, n), h.template get<T>(want.residual, n));
             }
         }
     }
@@ -197,18 +181,22 @@ TEST_CASE("kernels: rms norm at widths that are vectors and that are not") {
 template <class T>
 void check_rope(u64 head_dim) {
     constexpr u64 kRows = 5, kHeads = 6, kKvHeads = 2;
-    Prng prng(34);
-    Memory m;
-    const auto qkv = random_values<T>(prng, kRows * (kHeads + 2 * kKvHeads) * head_dim, 1);
-    RopeArgs a{.qkv = m.put(qkv), .positions = m.put(Ints{0, 1, 2, 900, 4000}), .rows = kRows,
-               .heads = kHeads, .kv_heads = kKvHeads, .head_dim = head_dim, .type = kType<T>};
-    host::rope(a, kSame);
+    const u64 n = kRows * (kHeads + 2 * kKvHeads) * head_dim;
+    const auto make = [&](auto& side, Prng& prng) {
+        return RopeArgs{.qkv = side.put(random_values<T>(prng, n, 1)),
+                        .positions = side.put(Ints{0, 1, 2, 900, 4000}), .rows = kRows,
+                        .heads = kHeads, .kv_heads = kKvHeads, .head_dim = head_dim,
+                        .type = kType<T>};
+    };
+    HostSide h;
+    const RopeArgs want = make_on(h, make);
+    host::rope(want, kSame);
     for (const Way& way : kWays) {
-        const Version v = way.start();
-        RopeArgs b = a;
-        b.qkv = m.put(qkv);
-        REQUIRE(kernel::rope(b, v, nullptr) == 0);
-        check_close(m.get<T>(b.qkv, qkv.size()), m.get<T>(a.qkv, qkv.size()), 1e-6);
+        KernelSide k;
+        const RopeArgs got = make_on(k, make);
+        REQUIRE(kernel::rope(got, way.start(), nullptr) == 0);
+        // A GPU's power differs in its last bits: at position 4000 an angle moves by 4000 * 2^-21.
+        check_close(k.template get<T>(got.qkv, n), h.template get<T>(want.qkv, n), kAngleError);
     }
 }
 TEST_CASE("kernels: rotary embedding") {
@@ -221,18 +209,19 @@ TEST_CASE("kernels: rotary embedding") {
 
 template <class T>
 void check_gated_act(u64 width) {
-    Prng prng(35);
-    Memory m;
-    GatedActArgs a{.gate_up = m.put(random_values<T>(prng, 3 * 2 * width, 6)), .rows = 3,
-                   .width = width, .type = kType<T>};
-    a.out = m.reserve(3 * width * sizeof(T));
-    host::gated_act(a, kSame);
+    const auto make = [&](auto& side, Prng& prng) {
+        return GatedActArgs{.gate_up = side.put(random_values<T>(prng, 3 * 2 * width, 6)),
+                            .out = side.reserve(3 * width * sizeof(T)), .rows = 3, .width = width,
+                            .type = kType<T>};
+    };
+    HostSide h;
+    const GatedActArgs want = make_on(h, make);
+    host::gated_act(want, kSame);
     for (const Way& way : kWays) {
-        const Version v = way.start();
-        GatedActArgs b = a;
-        b.out = m.reserve(3 * width * sizeof(T));
-        REQUIRE(kernel::gated_act(b, v, nullptr) == 0);
-        check_close(m.get<T>(b.out, 3 * width), m.get<T>(a.out, 3 * width), 1e-6);
+        KernelSide k;
+        const GatedActArgs got = make_on(k, make);
+        REQUIRE(kernel::gated_act(got, way.start(), nullptr) == 0);
+        check_close(k.template get<T>(got.out, 3 * width), h.template get<T>(want.out, 3 * width), 1e-5);
     }
 }
 TEST_CASE("kernels: gated activation") {
@@ -246,21 +235,22 @@ TEST_CASE("kernels: gated activation") {
 template <class T, class C>
 void check_kv_append(u64 head_dim) {
     constexpr u64 kHeads = 4, kKvHeads = 2, kBlock = 5, kBlocks = 4;
-    Prng prng(36);
-    Memory m;
-    const u64 cache_elements = kBlocks * 2 * kBlock * kKvHeads * head_dim;
-    KvAppendArgs a{.qkv = m.put(random_values<T>(prng, 6 * (kHeads + 2 * kKvHeads) * head_dim, 2)),
-                   .slots = m.put(Ints{0, 19, 7, -1, 4, 5}), .rows = 6, .heads = kHeads,
-                   .kv_heads = kKvHeads, .head_dim = head_dim, .block_size = kBlock,
-                   .type = kType<T>, .cache_type = kType<C>};
-    a.cache = m.reserve(cache_elements * sizeof(C));
-    host::kv_append(a, kSame);
+    const u64 n = kBlocks * 2 * kBlock * kKvHeads * head_dim;
+    const auto make = [&](auto& side, Prng& prng) {
+        return KvAppendArgs{
+            .qkv = side.put(random_values<T>(prng, 6 * (kHeads + 2 * kKvHeads) * head_dim, 2)),
+            .cache = side.reserve(n * sizeof(C)), .slots = side.put(Ints{0, 19, 7, -1, 4, 5}),
+            .rows = 6, .heads = kHeads, .kv_heads = kKvHeads, .head_dim = head_dim,
+            .block_size = kBlock, .type = kType<T>, .cache_type = kType<C>};
+    };
+    HostSide h;
+    const KvAppendArgs want = make_on(h, make);
+    host::kv_append(want, kSame);
     for (const Way& way : kWays) {
-        const Version v = way.start();
-        KvAppendArgs b = a;
-        b.cache = m.reserve(cache_elements * sizeof(C));
-        REQUIRE(kernel::kv_append(b, v, nullptr) == 0);
-        check_same(m.get<C>(b.cache, cache_elements), m.get<C>(a.cache, cache_elements));
+        KernelSide k;
+        const KvAppendArgs got = make_on(k, make);
+        REQUIRE(kernel::kv_append(got, way.start(), nullptr) == 0);
+        check_same(k.template get<C>(got.cache, n), h.template get<C>(want.cache, n));
     }
 }
 TEST_CASE("kernels: kv append in every pair of types") {
@@ -274,22 +264,21 @@ TEST_CASE("kernels: kv append in every pair of types") {
 }
 
 TEST_CASE("kernels: sampling finds the lowest id of the largest logit in any part of the row") {
-    Prng prng(37);
-    Memory m;
     constexpr u64 kRows = 4, kVocab = 9001;
+    Prng prng(37);
     auto logits = random_values<float>(prng, kRows * kVocab, 5);
     logits[0 * kVocab + 9000] = logits[0 * kVocab + 4500] = 7;   // equal, in two parts
     logits[1 * kVocab + 0] = 7;
     for (u64 i = 0; i < kVocab; ++i) logits[2 * kVocab + i] = NAN;
     logits[3 * kVocab + 9000] = 7;
-    SampleArgs a{.logits = m.put(logits), .tokens = m.reserve(kRows * 4), .rows = kRows,
-                 .vocab = kVocab};
-    const u64 work = m.reserve(4096);
+    KernelSide k;
+    const SampleArgs a{.logits = k.put(logits), .tokens = k.reserve(kRows * 4), .rows = kRows,
+                       .vocab = kVocab};
+    const u64 work = k.reserve(4096);
     for (const Way& way : kWays) {
-        const Version v = way.start();
         for (const u64 work_bytes : {4096u, 8u}) {
-            REQUIRE(kernel::sample(a, v, {work, work_bytes}, nullptr) == 0);
-            CHECK(m.get<std::int32_t>(a.tokens, kRows) == Ints{4500, 0, 0, 9000});
+            REQUIRE(kernel::sample(a, way.start(), {work, work_bytes}, nullptr) == 0);
+            CHECK(k.get<std::int32_t>(a.tokens, kRows) == Ints{4500, 0, 0, 9000});
         }
     }
 }
@@ -304,12 +293,10 @@ struct AttentionCase {
 
 template <class T, class C>
 void check_attention(const AttentionCase& c) {
-    Prng prng(38);
-    Memory m;
     u64 rows = 0, longest = 0, blocks = 1;   // block 0 is nobody's
     Ints row_begin{0}, context;
-    for (const auto& [n, length] : c.seqs) {
-        rows += n;
+    for (const auto& [count, length] : c.seqs) {
+        rows += count;
         longest = std::max(longest, length);
         row_begin.push_back(static_cast<std::int32_t>(rows));
         context.push_back(static_cast<std::int32_t>(length));
@@ -321,27 +308,31 @@ void check_attention(const AttentionCase& c) {
             tables[s * max_blocks + b] = static_cast<std::int32_t>(blocks++);
         }
     }
-    AttentionArgs a{.qkv = m.put(random_values<T>(
-                        prng, rows * (c.heads + 2 * c.kv_heads) * c.head_dim, 2)),
-                    .cache = m.put(random_values<C>(
-                        prng, blocks * 2 * c.block_size * c.kv_heads * c.head_dim, 1)),
-                    .row_begin = m.put(row_begin), .context_len = m.put(context),
-                    .block_tables = m.put(tables), .rows = rows, .seqs = c.seqs.size(),
-                    .max_blocks = max_blocks, .heads = c.heads, .kv_heads = c.kv_heads,
-                    .head_dim = c.head_dim, .block_size = c.block_size, .window = c.window,
-                    .type = kType<T>, .cache_type = kType<C>};
     const u64 n = rows * c.heads * c.head_dim;
-    a.out = m.reserve(n * sizeof(T));
-    host::attention(a, kSame);
-    const Workspace work{m.reserve(c.work_bytes), c.work_bytes};
+    const auto make = [&](auto& side, Prng& prng) {
+        return AttentionArgs{
+            .qkv = side.put(random_values<T>(prng, rows * (c.heads + 2 * c.kv_heads) * c.head_dim, 2)),
+            .cache = side.put(
+                random_values<C>(prng, blocks * 2 * c.block_size * c.kv_heads * c.head_dim, 1)),
+            .out = side.reserve(n * sizeof(T)), .row_begin = side.put(row_begin),
+            .context_len = side.put(context), .block_tables = side.put(tables), .rows = rows,
+            .seqs = c.seqs.size(), .max_blocks = max_blocks, .heads = c.heads,
+            .kv_heads = c.kv_heads, .head_dim = c.head_dim, .block_size = c.block_size,
+            .window = c.window, .type = kType<T>, .cache_type = kType<C>};
+    };
+    HostSide h;
+    const AttentionArgs want = make_on(h, make);
+    host::attention(want, kSame);
     for (const Way& way : kWays) {
-        const Version v = way.start();
-        AttentionArgs b = a;
-        b.out = m.reserve(n * sizeof(T));
-        REQUIRE(kernel::attention(b, v, work, nullptr) == 0);
-        CAPTURE(static_cast<int>(v));
+        KernelSide k;
+        const AttentionArgs got = make_on(k, make);
+        const Workspace work{k.reserve(c.work_bytes), c.work_bytes};
+        const Version version = way.start();
+        REQUIRE(kernel::attention(got, version, work, nullptr) == 0);
+        CAPTURE(static_cast<int>(version));
         // Prefill multiplies weights that were rounded to T: values up to 1, weights off by 2^-9.
-        check_close(m.get<T>(b.out, n), m.get<T>(a.out, n), sizeof(T) == 4 ? 1e-5 : 0x1p-8);
+        check_close(k.template get<T>(got.out, n), h.template get<T>(want.out, n),
+                    sizeof(T) == 4 ? 1e-5 : 0x1p-8);
     }
 }
 

@@ -125,6 +125,8 @@ decode_kernel2(AttentionShape<T, C> s, u32 groups, Partials partials) {
 #pragma unroll
             for (u32 e = 0; e < kEach; ++e) sum[h][e] *= factor;
         }
+        // Each team reads the weights of the positions that it scored itself and overwrites no others in
+        // the next tile, so no barrier is needed in between.
         for (u32 p = team; p < count; p += kTeams) {
             const auto value = load<C, kEach>(s.cache + s.key_offset(seq, tile + p, kv_head) +
                                               s.value_step() + lane * kEach);
@@ -135,7 +137,6 @@ decode_kernel2(AttentionShape<T, C> s, u32 groups, Partials partials) {
                 for (u32 h = 0; h < kHeads; ++h) sum[h][e] += weights[h][p] * v;
             }
         }
-        __syncthreads();   // weights are about to be overwritten
     }
 
     // The teams' sums, joined in order.
