@@ -50,7 +50,7 @@ void kills(Case& c) {
     }
     if (stop && !oom && !f.has(S::probe_failed)) {
         const bool words = f.find(S::operator_stop, [](const Fact& e) { return !has(e, "KeyboardInterrupt") && !has(e, "hutting down"); });
-        Claim& k = c.claim(C::killed_by_operator, c.failure.any() ? 40 : not_oom ? 88 : words ? (exit ? 84 : 76) : 48);
+        Claim& k = c.claim(C::killed_by_operator, c.failure.any() ? 40 : not_oom ? 88 : words ? (exit ? 84 : 76) : exit ? 50 : 40);
         Case::prove(k, stop);
         Case::prove(k, f.last(S::operator_stop));
         Case::prove(k, not_oom);

@@ -34,17 +34,23 @@ LiteralSet::LiteralSet(const std::vector<std::string_view>& literals)
     for (std::size_t id = 0; id < literals.size(); ++id) {
         std::string folded(literals[id]);
         std::transform(folded.begin(), folded.end(), folded.begin(), fold);
-        OOMLAB_CHECK(folded.size() >= kGram);
+        OOMLAB_CHECK(folded.size() >= kLiteralMin);
+        const auto cost = [&](std::size_t o) {
+            int product = 1;
+            for (std::size_t k = 0; k < kGram; ++k) product *= commonness(folded[o + k]);
+            return product;
+        };
         std::size_t best = 0;
         int best_cost = 1 << 30;
-        for (std::size_t o = 0; o + kGram <= folded.size(); ++o) {
-            int cost = 1;
-            for (std::size_t k = 0; k < kGram; ++k) cost *= commonness(folded[o + k]);
-            if (cost < best_cost) best_cost = cost, best = o;
+        for (std::size_t o = 0; o + kLiteralMin <= folded.size(); ++o) {
+            const int both = cost(o) + cost(o + 1);
+            if (both < best_cost) best_cost = both, best = o;
         }
-        const std::uint32_t h = hash(load(folded.data() + best));
-        bitmap_[h / 64] |= std::uint64_t{1} << (h % 64);
-        buckets[h].push_back({static_cast<std::uint16_t>(id), static_cast<std::uint16_t>(best)});
+        for (std::size_t o = best; o < best + kStride; ++o) {
+            const std::uint32_t h = hash(load(folded.data() + o));
+            bitmap_[h / 64] |= std::uint64_t{1} << (h % 64);
+            buckets[h].push_back({static_cast<std::uint16_t>(id), static_cast<std::uint16_t>(o)});
+        }
         folded_.push_back(std::move(folded));
     }
     bucket_begin_.reserve(buckets.size() + 1);
@@ -84,16 +90,16 @@ LiteralSet::Hit LiteralSet::find_first(std::string_view text, std::size_t from) 
         return false;
     };
     std::size_t i = from;
-    while (i + 3 <= last) {
-        const std::uint64_t any = maybe(i) | maybe(i + 1) | maybe(i + 2) | maybe(i + 3);
+    while (i + 3 * kStride <= last) {
+        const std::uint64_t any = maybe(i) | maybe(i + kStride) | maybe(i + 2 * kStride) | maybe(i + 3 * kStride);
         if (any != 0) [[unlikely]] {
-            for (std::size_t k = i; k < i + 4; ++k) {
+            for (std::size_t k = i; k < i + 4 * kStride; k += kStride) {
                 if (maybe(k) && verify(k)) return {k};
             }
         }
-        i += 4;
+        i += 4 * kStride;
     }
-    for (; i <= last; ++i) {
+    for (; i <= last; i += kStride) {
         if (maybe(i) && verify(i)) return {i};
     }
     return {};
@@ -102,7 +108,7 @@ LiteralSet::Hit LiteralSet::find_first(std::string_view text, std::size_t from) 
 void LiteralSet::find_all(std::string_view text, std::vector<std::uint16_t>& ids) const {
     ids.clear();
     if (text.size() < kGram) return;
-    for (std::size_t i = 0; i + kGram <= text.size(); ++i) {
+    for (std::size_t i = 0; i + kGram <= text.size(); i += kStride) {
         const std::uint32_t h = hash(load(text.data() + i));
         if (((bitmap_[h / 64] >> (h % 64)) & 1U) == 0) continue;
         for (std::uint32_t e = bucket_begin_[h]; e < bucket_begin_[h + 1]; ++e) {

@@ -1,8 +1,9 @@
 // Finds any of a few hundred short literals in a large buffer, ignoring ASCII case.
 //
-// Every literal has at least kGram bytes. The scan hashes the four bytes at each position (folded
-// by one OR) and asks a bitmap of 64 Kibit, which stays in the first-level cache; only where the
-// bit is set are literals compared. No state runs from byte to byte, so the loop is not bound by
+// The scan hashes the four bytes at every second position (folded by one OR) and asks a bitmap,
+// which stays in the first-level cache; only where the bit is set are literals compared. Each
+// literal has two neighbouring grams in the bitmap, one of which every second position meets; they
+// are the literal's rarest pair. No state runs from byte to byte, so the loop is not bound by
 // latency as an Aho-Corasick automaton is, and no input makes it slower than the literals that
 // share one hash. Immutable after construction: threads may share one.
 #pragma once
@@ -17,8 +18,10 @@ namespace oomlab::triage {
 class LiteralSet {
   public:
     static constexpr std::size_t kGram = 4;
+    static constexpr std::size_t kStride = 2;
+    static constexpr std::size_t kLiteralMin = kGram + kStride - 1;
 
-    // REQUIRES: every literal has kGram bytes or more. Ids are positions in `literals`.
+    // REQUIRES: every literal has kLiteralMin bytes or more. Ids are positions in `literals`.
     explicit LiteralSet(const std::vector<std::string_view>& literals);
 
     struct Hit {
@@ -35,7 +38,7 @@ class LiteralSet {
     std::size_t size() const { return folded_.size(); }
 
   private:
-    static constexpr unsigned kHashBits = 16;
+    static constexpr unsigned kHashBits = 17;
     struct Entry {
         std::uint16_t literal;
         std::uint16_t offset;  // of the gram in the literal

@@ -43,6 +43,19 @@ const Patterns& patterns() {
 }
 
 constexpr std::size_t kFilesMax = 256;
+// Beyond this many facts of one signal only every kSparse-th is stored: counters of days of serving.
+constexpr std::uint64_t kDense = 512;
+constexpr std::uint64_t kSparse = 64;
+
+// The number behind `key`, or -1.
+double number_after(std::string_view text, std::string_view key) {
+    const auto at = text.find(key);
+    if (at == std::string_view::npos) return -1;
+    const char* const begin = text.data() + at + key.size();
+    double value = -1;
+    const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
+    return error == std::errc{} && end != begin ? value : -1;
+}
 
 }  // namespace
 
@@ -125,6 +138,11 @@ struct Session::State {
             return;
         }
         if (s == Signal::stat_line || s == Signal::sglang_decode || s == Signal::sglang_prefill) count(fact, line);
+        Facts::Shelf& shelf = facts.shelf(s);
+        if (shelf.count > kDense && shelf.count % kSparse != 0 && s != Signal::torch_oom) {
+            ++shelf.count;
+            return;
+        }
         fact.text = std::string(line.text.substr(0, Fact::kTextMax));
         if (s == Signal::host_total && !fact.fields[1].empty() && fact.text.find("Mem:") != std::string::npos) {
             if (const auto used = size_bytes(fact.fields[1])) facts.series.add(Series::Kind::host, "used by free", *used, fact.place);
@@ -150,15 +168,15 @@ struct Session::State {
     void count(const Fact& fact, const CandidateLine& line) {
         Counters& n = facts.counters;
         double running = -1, waiting = -1, usage = -1;
-        if (fact.signal == Signal::stat_line && !fact.fields[2].empty()) {
-            running = fact.number(0);
-            waiting = fact.number(1);
-            usage = fact.number(2) / 100;
+        if (fact.signal == Signal::stat_line && (usage = number_after(line.text, "GPU KV cache usage: ")) >= 0) {
+            running = number_after(line.text, "Running: ");
+            waiting = std::max(number_after(line.text, "Waiting: "), number_after(line.text, "Pending: "));
+            usage /= 100;
             if (running > 0 || usage > 0.001) phase = Phase::serving;
         } else if (fact.signal == Signal::sglang_decode) {
-            running = fact.number(0);
-            usage = fact.number(1);
-            waiting = fact.number(2);
+            running = number_after(line.text, "#running-req: ");
+            usage = number_after(line.text, "token usage: ");
+            waiting = number_after(line.text, "#queue-req: ");
             phase = Phase::serving;
         } else if (fact.signal == Signal::sglang_prefill) {
             phase = Phase::serving;
@@ -166,9 +184,13 @@ struct Session::State {
         } else {
             return;
         }
+        n.usage_max = std::max(n.usage_max, usage);
+        if (usage < 0.945 && !(running == 0 && waiting > 0 && usage < 0.02)) {
+            n.standing_run = 0;
+            return;
+        }
         Fact kept = fact;
         kept.text = std::string(line.text.substr(0, Fact::kTextMax));
-        n.usage_max = std::max(n.usage_max, usage);
         if (usage >= 0.945) {
             ++n.full;
             if (waiting > 0) ++n.full_waiting;
