@@ -15,9 +15,9 @@ std::string scenario(const std::string& server, const std::string& workload = ""
     return "[device]\nname = \"sim:l4\"\n[model]\nconfig = \"tiny\"\n[server]\nmax_model_len = 256\nmax_num_seqs = 8\n"
            "enforce_eager = true\n" + server +
            "[workload]\nseed = 11\n" + workload +
-           "[[workload.request]]\nprompt_tokens = 90\noutput_tokens = 24\n"
-           "[[workload.request]]\nprompt_tokens = 37\noutput_tokens = 30\n"
-           "[[workload.request]]\nprompt_tokens = 61\noutput_tokens = 20\nat = \"2ms\"\n";
+           "[[workload.request]]\nprompt_tokens = 90\noutput_tokens = 60\n"
+           "[[workload.request]]\nprompt_tokens = 37\noutput_tokens = 70\n"
+           "[[workload.request]]\nprompt_tokens = 61\noutput_tokens = 50\nat = \"2ms\"\n";
 }
 
 std::vector<std::vector<i32>> tokens(const std::string& text, u64* preemptions = nullptr) {
@@ -33,13 +33,13 @@ std::vector<std::vector<i32>> tokens(const std::string& text, u64* preemptions =
 TEST_CASE("compute: tokens do not depend on chunked prefill, block size, prefix caching or batching") {
     const auto reference = tokens(scenario("max_num_batched_tokens = 256\n"));
     REQUIRE(reference.size() == 3);
-    CHECK(reference[0].size() == 90 + 24);
-    CHECK(reference[1].size() == 37 + 30);
+    CHECK(reference[0].size() == 90 + 60);
+    CHECK(reference[1].size() == 37 + 70);
     // The model says something: not one token for ever.
     CHECK(std::set<i32>(reference[0].begin() + 90, reference[0].end()).size() > 3);
     for (const char* other : {"max_num_batched_tokens = 16\n", "max_num_batched_tokens = 64\nenable_chunked_prefill = false\n",
                               "block_size = 1\n", "block_size = 48\n", "enable_prefix_caching = false\n",
-                              "max_num_batched_tokens = 8\nmax_num_seqs = 1\n", "kv_pool = \"on_demand\"\n"}) {
+                              "max_num_batched_tokens = 8\nmax_num_seqs = 1\n"}) {
         CAPTURE(other);
         std::string text = scenario(other);
         if (std::string(other).find("max_num_seqs") != std::string::npos) {

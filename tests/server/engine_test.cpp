@@ -123,7 +123,7 @@ TEST_CASE("engine: a step allocates what the op table says, and each row counts 
     const i64 peak = peak_without(-1);
     for (std::size_t i = 0; i < table.layer.size(); ++i) {
         const Op op = table.layer[i].op;
-        const bool live_at_peak = op == Op::o_proj || op == Op::post_norm || op == Op::gate_up || op == Op::act || op == Op::down;
+        const bool live_at_peak = op == Op::o_proj || op == Op::gate_up || op == Op::act || op == Op::down;
         if (!live_at_peak) continue;
         CAPTURE(op_name(op));
         CHECK(peak_without(static_cast<int>(i)) < peak);

@@ -117,6 +117,8 @@ Outcome<void> Forward::pass(u64 tokens, u64 rows, const StepPlan* plan) {
             }
         }
         if (!rows_of(table_.layer, tokens, rows, with, layer)) return fail(std::move(failure_));
+        slots_[kHidden] = slots_[kD];
+        slots_[kD] = Tensor{};
     }
     if (!rows_of(table_.head, tokens, rows, with, 0)) return fail(std::move(failure_));
     if (computes && step.rows > 0) {
@@ -240,11 +242,11 @@ Outcome<void> Forward::compute(Op op, const Step& step, u64 layer) {
             break;
         case Op::input_norm:
             // The first layer has no output before it: the embedding itself is normed.
-            OOMLAB_DEVICE_TRY(layer == 0 ? norm(slot(kX), 0, weight("input_layernorm"), slot(kN))
-                                         : norm(slot(kD), slot(kX), weight("input_layernorm"), slot(kN)));
+            OOMLAB_DEVICE_TRY(layer == 0 ? norm(slot(kX), 0, weight("input_layernorm"), slot(kHidden))
+                                         : norm(slot(kHidden), slot(kX), weight("input_layernorm"), slot(kHidden)));
             break;
         case Op::qkv:
-            OOMLAB_DEVICE_TRY(matmul(slot(kN), weight("self_attn.qkv_proj"), slot(kQkv), t, h, (heads + 2 * kv) * d, type));
+            OOMLAB_DEVICE_TRY(matmul(slot(kHidden), weight("self_attn.qkv_proj"), slot(kQkv), t, h, (heads + 2 * kv) * d, type));
             break;
         case Op::rope:
             OOMLAB_DEVICE_TRY(ops.rope(RopeArgs{slot(kQkv), step.positions, t, heads, kv, d, static_cast<float>(m.rope_theta), type}));
@@ -283,10 +285,10 @@ Outcome<void> Forward::compute(Op op, const Step& step, u64 layer) {
             OOMLAB_DEVICE_TRY(matmul(slot(kAtt), weight("self_attn.o_proj"), slot(kO), t, heads * d, h, type));
             break;
         case Op::post_norm:
-            OOMLAB_DEVICE_TRY(norm(slot(kO), slot(kX), weight("post_attention_layernorm"), slot(kN2)));
+            OOMLAB_DEVICE_TRY(norm(slot(kO), slot(kX), weight("post_attention_layernorm"), slot(kO)));
             break;
         case Op::gate_up:
-            OOMLAB_DEVICE_TRY(matmul(slot(kN2), weight("mlp.gate_up_proj"), slot(kGu), t, h, 2 * inner, type));
+            OOMLAB_DEVICE_TRY(matmul(slot(kO), weight("mlp.gate_up_proj"), slot(kGu), t, h, 2 * inner, type));
             break;
         case Op::act:
             OOMLAB_DEVICE_TRY(ops.gated_act(GatedActArgs{slot(kGu), slot(kA), t, inner, type}));
@@ -295,18 +297,18 @@ Outcome<void> Forward::compute(Op op, const Step& step, u64 layer) {
             OOMLAB_DEVICE_TRY(matmul(slot(kA), weight("mlp.down_proj"), slot(kD), t, inner, h, type));
             break;
         case Op::final_norm:
-            OOMLAB_DEVICE_TRY(norm(slot(kD), slot(kX), weights_.address("model.norm.weight"), slot(kF)));
+            OOMLAB_DEVICE_TRY(norm(slot(kHidden), slot(kX), weights_.address("model.norm.weight"), slot(kHidden)));
             break;
         case Op::gather:
-            if (step.rows > 0) OOMLAB_DEVICE_TRY(ops.gather(GatherArgs{slot(kF), step.index, slot(kG), step.rows, h, type}));
+            if (step.rows > 0) OOMLAB_DEVICE_TRY(ops.gather(GatherArgs{slot(kHidden), step.index, slot(kG), step.rows, h, type}));
             break;
         case Op::logits_f32:
             if (step.rows > 0) {
                 // The product goes straight into 32 bit; the gathered rows were released with the
-                // 16-bit copy, so they are taken from the final norm again.
+                // 16-bit copy, so they are taken from the hidden states again.
                 u64 head = weights_.address("lm_head.weight");
                 if (head == 0) head = weights_.address("model.embed_tokens.weight");
-                OOMLAB_DEVICE_TRY(ops.gather(GatherArgs{slot(kF), step.index, slot(kL16), step.rows, h, type}));
+                OOMLAB_DEVICE_TRY(ops.gather(GatherArgs{slot(kHidden), step.index, slot(kL16), step.rows, h, type}));
                 OOMLAB_DEVICE_TRY(matmul(slot(kL16), head, slot(kL32), step.rows, h, m.vocab_size, DType::f32));
             }
             break;

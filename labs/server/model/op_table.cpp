@@ -4,7 +4,7 @@ namespace oomlab::server {
 
 const char* op_name(Op op) {
     static constexpr const char* kNames[] = {
-        "embed_tokens", "input_layernorm", "qkv_proj", "rotary_emb", "reshape_and_cache", "attention",
+        "embed_tokens", "hidden_states", "input_layernorm", "qkv_proj", "rotary_emb", "reshape_and_cache", "attention",
         "o_proj", "post_attention_layernorm", "quantize_input", "gate_up_proj_int32", "gate_up_proj",
         "fused_moe_workspace", "act_fn", "down_proj", "norm", "gather_rows", "lm_head", "logits_float32",
         "sampler_sort_values", "sampler_sort_index", "sampler_sort_work", "sampler_softmax",
@@ -45,15 +45,16 @@ OpTable make_op_table(const ServerConfig& c) {
     const bool int8 = m.quantization == Quantization::w8a8_int8;
 
     OpTable t;
-    t.begin = {row(Op::embed, kX, b * h)};
+    // As vLLM runs it: the fused norms work in place, Python's frames keep what they were given.
+    t.begin = {row(Op::embed, kX, b * h), row(Op::hidden, kHidden, b * h)};
     t.layer = {
-        row(Op::input_norm, kN, b * h, bit(kD)),
-        row(Op::qkv, kQkv, b * qkv, bit(kN)),
+        row(Op::input_norm, -1, 0),
+        row(Op::qkv, kQkv, b * qkv),
         row(Op::rope, -1, 0),
         row(Op::kv_append, -1, 0),
-        row(Op::attention, kAtt, b * att, bit(kQkv)),
-        row(Op::o_proj, kO, b * h, bit(kAtt)),
-        row(Op::post_norm, kN2, b * h),
+        row(Op::attention, kAtt, b * att),
+        row(Op::o_proj, kO, b * h, bit(kAtt) | bit(kQkv)),
+        row(Op::post_norm, -1, 0),
     };
     if (m.moe && !c.version.at_least(0, 17)) {
         const u64 per_token = m.moe->experts_per_tok * (2 * m.moe->intermediate_size / tp + h) * b;
@@ -68,10 +69,10 @@ OpTable make_op_table(const ServerConfig& c) {
         t.layer.push_back(row(Op::gate_up, kGu, b * gate_up));
     }
     t.layer.push_back(row(Op::act, kA, b * i));
-    t.layer.push_back(row(Op::down, kD, b * h, bit(kGu) | bit(kA) | bit(kN2) | bit(kO) | bit(kMoe)));
+    t.layer.push_back(row(Op::down, kD, b * h, bit(kGu) | bit(kA) | bit(kO) | bit(kMoe) | bit(kHidden)));
 
     t.head = {
-        row(Op::final_norm, kF, b * h, bit(kD)),
+        row(Op::final_norm, -1, 0),
         sampled(Op::gather, kG, 10 * b * h),
         sampled(Op::logits, kL16, 10 * b * v, bit(kG)),
         sampled(Op::logits_f32, kL32, 40 * v),

@@ -12,7 +12,7 @@
 namespace oomlab::server {
 
 enum class Op : u16 {
-    embed, input_norm, qkv, rope, kv_append, attention, o_proj, post_norm,
+    embed, hidden, input_norm, qkv, rope, kv_append, attention, o_proj, post_norm,
     quantize_input, gate_up_int32, gate_up, moe_workspace, act, down,
     final_norm, gather, logits, logits_f32, sampler_a, sampler_b, sampler_c, sampler_d, sampler_e,
     sample, count_
@@ -22,18 +22,18 @@ const char* op_name(Op op);
 // Where a tensor lives between the op that makes it and the one that ends it.
 enum Slot : unsigned {
     kX,      // residual stream [T, h], the whole pass
-    kD,      // output of the layer before [T, h]
-    kN,      // normed input of attention [T, h]
-    kQkv,    // [T, (heads + 2 kv_heads) head_dim / tp]
+    kHidden, // hidden states [T, h]: output of the layer before, normed in place, held by the caller
+             // until the layer ends
+    kQkv,    // [T, (heads + 2 kv_heads) head_dim / tp], alive until attention's module returns
     kAtt,    // [T, heads head_dim / tp]
-    kO,      // attention's output [T, h], held until the layer ends
-    kN2,     // normed input of the MLP [T, h]
-    kQ8,     // int8 copy of it [T, h]
+    kO,      // attention's output [T, h], normed in place: the input of the MLP
+    kD,      // output of this layer [T, h]; becomes kHidden when the layer ends
+    kQ8,     // int8 copy of the MLP's input [T, h]
     kGu32,   // int32 product of the int8 gate and up projection [T, 2I / tp]
     kGu,     // gate and up [T, 2I / tp]
     kMoe,    // expert workspace before 0.17 [T, top_k (2 I_moe / tp + h)]
     kA,      // their product [T, I / tp]
-    kF, kG,  // final norm [T, h], gathered rows [S, h]
+    kG,      // gathered rows [S, h]
     kL16, kL32, kS0, kS1, kS2, kS3, kS4,   // logits and the sampler's copies [S, V]
     kSlots
 };
