@@ -268,6 +268,16 @@ void start_failure(Case& c) {
         Case::prove(k, f.before(S::loading_weights, d.place));
         prove_failure(k, "the failure comes while weights are being loaded");
     }
+    // No frame above it: what had been printed before tells how far the start had come.
+    const bool named = near(S::frame_profile) || capturing || near(S::frame_load) || near(S::frame_kv_alloc) || near(S::frame_sampler_warmup) || near(S::frame_draft);
+    if (!named && d.torch) {
+        const bool sized = f.before(S::kv_tokens, d.place) != nullptr;
+        const Cause cause = sized ? C::cuda_graphs_unbudgeted : loaded ? C::profile_batch_too_large : C::weights_exceed_memory;
+        Claim& k = c.claim(cause, sized ? 56 : loaded ? 54 : 58);
+        Case::prove(k, sized ? f.before(S::kv_tokens, d.place) : loaded);
+        prove_failure(k, "the failure comes during start-up, and this is how far it had come");
+        Case::prove(k, f.first(S::start_failed));
+    }
 }
 
 void serving_failure(Case& c) {
@@ -403,6 +413,11 @@ void by_figures(Case& c) {
 void judge_device(Case& c) {
     const Facts& f = c.facts;
     planning(c);
+    if (const Fact* x = f.first(S::workspace_full)) {
+        Claim& k = c.claim(C::compute_buffer_underestimated, 86);
+        c.prove_all(k, S::workspace_full);
+        Case::prove(k, f.before(S::sglang_prefill, x->place));
+    }
     const auto& d = c.failure;
     if (!d.any()) {
         if (const Fact* x = f.first(S::cap_set); x && text_has(x, "oom")) Case::prove(c.claim(C::self_imposed_cap, 70), x);
@@ -418,6 +433,10 @@ void judge_device(Case& c) {
     if (phase == Phase::unknown) phase = start_frames || aux_start ? Phase::start : Phase::unknown;
     if (phase == Phase::unknown && (near(S::frame_execute) || near(S::frame_logits) || near(S::frame_vision) || near(S::frame_attention) || f.has(S::scheduler_dump)))
         phase = Phase::serving;
+    // What the wrappers say afterwards tells the phase when the head of the log is missing.
+    if (phase == Phase::unknown && f.has(S::start_failed)) phase = Phase::start;
+    if (phase == Phase::unknown && f.has(S::serving_died)) phase = Phase::serving;
+    if (phase == Phase::start && f.has(S::serving_died) && !f.has(S::start_failed) && !start_frames && !f.before(S::loading_weights, d.place)) phase = Phase::serving;
     if (phase == Phase::unknown && (f.has(S::ggml_buffer) || f.has(S::weights_loaded))) phase = Phase::start;
     // The profile runs the model: its frames outvote what looks like serving, unless it did serve.
     if (phase == Phase::serving && !served && (near(S::frame_profile) || near(S::frame_sampler_warmup) || near(S::frame_capture)))
