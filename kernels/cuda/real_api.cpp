@@ -74,6 +74,8 @@ static_assert(CUBLAS_STATUS_NOT_INITIALIZED == 1 && CUBLAS_STATUS_ALLOC_FAILED =
 void* pointer(u64 address) { return reinterpret_cast<void*>(address); }
 cudaStream_t stream_of(Handle h) { return static_cast<cudaStream_t>(h); }
 
+constexpr unsigned kDriverVersion = 11000;   // all of the functions below are as old as that
+
 // Driver functions, by entry point: libcuda is never linked.
 struct Driver {
     decltype(&cuMemGetAllocationGranularity) granularity = nullptr;
@@ -88,12 +90,11 @@ struct Driver {
 
     int load() {
         if (loaded) return 0;
-        constexpr unsigned kVersion = 11000;   // all of them are as old as that
         const auto get = [](auto& function, const char* name) -> int {
             void* symbol = nullptr;
             cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
             const cudaError_t error = cudaGetDriverEntryPointByVersion(
-                name, &symbol, kVersion, cudaEnableDefault, &found);
+                name, &symbol, kDriverVersion, cudaEnableDefault, &found);
             if (error != cudaSuccess) return error;
             if (found != cudaDriverEntryPointSuccess || symbol == nullptr) {
                 return cudaErrorSymbolNotFound;

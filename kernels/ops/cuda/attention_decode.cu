@@ -29,9 +29,12 @@ struct Partials {
     u32 splits;
 };
 
+// Thread blocks that should fit on a multiprocessor: as few registers as that asks for, none spilled.
+constexpr u32 resident(u32 heads) { return heads == 1 ? 8 : heads <= 4 ? 4 : 2; }
+
 // blockIdx.x: (seq * kv_heads + kv_head) * groups + group; blockIdx.y: the split.
 template <class T, class C, u32 kDim, u32 kHeads>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, resident(kHeads))
 decode_kernel2(AttentionShape<T, C> s, u32 groups, Partials partials) {
     constexpr u32 kTeam = kDim / kEach;          // threads that share a key
     constexpr u32 kTeams = kThreads / kTeam;
