@@ -1,7 +1,8 @@
 add_library(oomlab_flags INTERFACE)
 target_include_directories(oomlab_flags INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(oomlab_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-restrict>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
 if(OOMLAB_WERROR)
   target_compile_options(oomlab_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)

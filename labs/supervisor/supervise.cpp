@@ -23,11 +23,8 @@ constexpr u64 kSafetyFactor = 4;      // of the limit: free memory wanted, and t
 constexpr u64 kBeltSlackBytes = 256 * kMiB;   // libraries, stacks, the mapped trace: reserved, not used
 constexpr i64 kStandInLookMs = 2;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kBeltPossible = false;   // a sanitizer's shadow takes terabytes of address space
-#else
-constexpr bool kBeltPossible = true;
-#endif
+// A sanitizer's shadow takes terabytes of address space.
+constexpr bool kBeltPossible = OOMLAB_SANITIZED == 0;
 
 std::atomic<int> g_signals{0};
 void count_signal(int) { g_signals.fetch_add(1, std::memory_order_relaxed); }

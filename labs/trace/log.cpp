@@ -7,8 +7,6 @@
 
 namespace oomlab::trace {
 
-namespace {
-// Commit and checksum count as zero while the checksum is taken over a frame.
 u32 frame_crc(Frame frame, u64 seq, u32 log_id, std::span<const std::byte> payload,
               std::span<const std::byte> tail) {
     frame.commit = seq;
@@ -17,6 +15,7 @@ u32 frame_crc(Frame frame, u64 seq, u32 log_id, std::span<const std::byte> paylo
     return crc32c(tail, crc32c(payload, crc32c(std::as_bytes(std::span(&frame, 1)), seed)));
 }
 
+namespace {
 u64 load_commit(const std::byte* at) {
     // The word is only read; atomic_ref of a const type is not in C++20.
     auto* word = const_cast<u64*>(reinterpret_cast<const u64*>(at));

@@ -10,6 +10,11 @@
 
 namespace oomlab::trace {
 
+// The checksum that a frame must hold: over the frame (commit taken as `seq`, crc as 0) and its payload
+// in two parts.
+u32 frame_crc(Frame frame, u64 seq, u32 log_id, std::span<const std::byte> payload,
+              std::span<const std::byte> tail);
+
 // Reads frames from the front. Trusts nothing: number, size and checksum are checked before a record
 // is shown. Not thread safe; does not own the memory.
 class LogCursor {
