@@ -34,7 +34,7 @@ struct Fact {
     Place place;
     Phase phase = Phase::unknown;  // of the file, when the line came
     std::string text;              // cut to kTextMax
-    std::array<std::string, 4> fields;
+    std::array<std::string, 6> fields;
     static constexpr std::size_t kTextMax = 1600;
     double number(std::size_t field) const;  // 0 when absent; thousands separators are read
 };

@@ -84,7 +84,7 @@ Claim& Case::claim(Cause cause, int type, double strength) {
         return k;
     }
     claims.reserve(kCauses + 1);  // references stay good
-    claims.push_back({cause, type, strength, {}, {}});
+    claims.push_back({cause, type, strength, {}, {}, false});
     return claims.back();
 }
 
@@ -144,11 +144,12 @@ std::vector<std::string> explain(const TorchOom& o) {
         const double inside = *o.unallocated, outside = *o.free;
         std::string verdict;
         if (inside >= asked) {
-            verdict = "the holes inside would hold it, none of them does: fragmentation";
+            verdict = outside >= 2 * asked ? "the card had room outside as well: memory is not what was missing"
+                                           : "more than was asked, but in pieces: fragmentation";
         } else if (outside >= asked) {
             verdict = o.allowed ? "the card has room, the cap has not" : "the card has room for it: a cap, another library or a fault is behind this";
         } else if (inside + outside >= asked) {
-            verdict = "together it would be enough, in one piece it is not: fragmentation is plausible, nearly full as well";
+            verdict = "together more than was asked, but in two places: nearly full, fragmentation plausible";
         } else {
             verdict = "together not enough: the card is full";
         }
@@ -181,7 +182,7 @@ Report judge(const Facts& facts) {
     judge_growth(c);
 
     // Order of judgement: the kernel's own word stands above what the engine said.
-    const Fact* kernel = facts.first_of({S::kernel_kill, S::oom_killed, S::cgroup_oom_kill, S::slurm_oom, S::systemd_oom, S::ray_oom});
+    const bool kernel = std::any_of(c.claims.begin(), c.claims.end(), [](const Claim& k) { return k.type == 5 && k.host_kill; });
     for (Claim& k : c.claims) {
         if (kernel && k.type != 5 && k.cause != C::host_memory_growth && k.cause != C::cache_without_eviction) {
             k.strength *= 0.6;

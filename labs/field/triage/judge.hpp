@@ -21,6 +21,7 @@ struct Claim {
     double strength;
     std::vector<Proof> proofs;
     std::vector<std::string> against;
+    bool host_kill = false;  // the host's own word that it killed for lack of memory stands behind it
 };
 
 class Case {

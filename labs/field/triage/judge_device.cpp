@@ -408,11 +408,35 @@ void by_figures(Case& c) {
     }
 }
 
+
+// The engine's own sum, recomputed: it agrees to 0.01 GiB when the line is whole.
+void plan_arithmetic(Case& c) {
+    const Facts& f = c.facts;
+    if (const Fact* x = f.first(S::plan_total); x && !x->fields[2].empty())
+        c.figures.push_back(fmt::format("{} GiB x {} = {:.2f} GiB for this instance (printed {})", x->fields[0], x->fields[1], x->number(0) * x->number(1), x->fields[2]));
+    const Fact* total = f.first(S::plan_total);
+    if (const Fact* x = f.first(S::plan_terms); x && !x->fields[3].empty() && total) {
+        const double rest = total->number(2) - x->number(0) - x->number(1) - x->number(2);
+        c.figures.push_back(fmt::format("{} - weights {} - outside PyTorch {} - activations {} = {:.2f} GiB for the KV cache (printed {})", total->fields[2], x->fields[0],
+                                        x->fields[1], x->fields[2], rest, x->fields[3]));
+    }
+    if (const Fact* x = f.first(S::plan_report); x && !x->fields[5].empty()) {
+        const double rest = x->number(1) - x->number(2) - x->number(3) - x->number(4);
+        c.figures.push_back(fmt::format("{} asked - weights {} - activations {} - outside PyTorch {} = {:.2f} GiB for the KV cache; graphs took {} GiB", x->fields[1], x->fields[2],
+                                        x->fields[3], x->fields[4], rest, x->fields[5]));
+    }
+    const Fact* need = f.find(S::kv_need_exceeds, [](const Fact& e) { return text_has(&e, "is needed"); });
+    if (need && !need->fields[1].empty() && need->number(0) > need->number(1) && need->number(1) >= 0) {
+        c.figures.push_back(fmt::format("one request of the maximum length needs {} GiB, the cache has {}: {:.2f} GiB short", need->fields[0], need->fields[1], need->number(0) - need->number(1)));
+    }
+}
+
 }  // namespace
 
 void judge_device(Case& c) {
     const Facts& f = c.facts;
     planning(c);
+    plan_arithmetic(c);
     if (const Fact* x = f.first(S::workspace_full)) {
         Claim& k = c.claim(C::compute_buffer_underestimated, 86);
         c.prove_all(k, S::workspace_full);

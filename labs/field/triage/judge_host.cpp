@@ -23,6 +23,15 @@ bool is_compiler(std::string_view comm) {
     return false;
 }
 
+// A victim that may be the server or a part of it. A stranger's death in the same kernel log says
+// nothing about a server that printed its own end.
+bool is_ours(std::string_view comm) {
+    for (const std::string_view part : {"python", "pt_", "vllm", "ray", "sglang", "llama", "ollama", "text-gen", "trt", "triton", "mpi", "worker", "engine", "serve", "uvicorn",
+                                        "gunicorn", "torch", "lmdeploy", "comfy", "java", "node"})
+        if (has(comm, part)) return true;
+    return is_compiler(comm);
+}
+
 struct Kill {
     const Fact* proof = nullptr;  // the strongest line
     double strength = 0;
@@ -37,8 +46,13 @@ Kill find_kill(const Facts& f) {
     constexpr Source kSources[] = {{S::kernel_kill, 97}, {S::cgroup_oom_kill, 95}, {S::slurm_oom, 95}, {S::oom_killed, 94}, {S::systemd_oom, 95},
                                    {S::ray_oom, 93},     {S::kernel_constraint, 93}, {S::kernel_invoked, 90}, {S::systemd_oomd, 90}, {S::evicted, 86}};
     Kill kill;
-    for (const Source s : kSources)
-        if (const Fact* x = f.first(s.signal); x && s.strength > kill.strength) kill = {x, s.strength};
+    const bool own_end = f.torch_count != 0 || f.has(S::device_oom);
+    for (const Source s : kSources) {
+        const Fact* x = f.first(s.signal);
+        if (s.signal == S::kernel_kill && own_end) x = f.find(S::kernel_kill, [](const Fact& e) { return is_ours(e.fields[1]); });
+        if ((s.signal == S::kernel_constraint || s.signal == S::kernel_invoked) && own_end && f.has(S::kernel_kill)) continue;
+        if (x && s.strength > kill.strength) kill = {x, s.strength};
+    }
     return kill;
 }
 
@@ -187,6 +201,10 @@ void what_filled_it(Case& c, double base, const Fact* refusal) {
         Case::prove(k, used_kb);
         Case::prove(k, strict);
     }
+    if (const Fact* x = f.find(S::cannot_allocate, [](const Fact& e) { return has(e, "mmap"); }); x && !strict && !limit_kb) {
+        Claim& k = start(C::host_commit_limit, 64);
+        Case::prove(k, x, "a mapping was refused: the commit limit or a limit on addresses, rather than used memory");
+    }
     // The job's own data.
     const Fact* numpy = f.first(S::numpy_alloc);
     const Fact* data = f.first(S::user_data);
@@ -219,6 +237,7 @@ void judge_host(Case& c) {
             c.rule_out(C::killed_by_operator, "the kill is accounted for: it was for lack of memory", kill.proof);
         }
         what_filled_it(c, kill.strength, nullptr);
+        for (Claim& k : c.claims) k.host_kill = k.host_kill || (kill.hard() && (k.type == 5 || k.cause == C::host_memory_growth));
         return;
     }
     if (refusal) {

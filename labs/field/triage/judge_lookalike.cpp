@@ -32,7 +32,7 @@ void kills(Case& c) {
     if (const Fact* probe = f.first(S::probe_failed)) {
         const bool restart = f.find(S::probe_failed, [](const Fact& e) { return has(e, "will be restarted") || has(e, "atchdog timeout") || has(e, "estart"); });
         const bool readiness_only = !restart && !f.find(S::probe_failed, [](const Fact& e) { return has(e, "iveness") || has(e, "tartup"); });
-        Claim& k = c.claim(C::killed_by_probe, oom ? 40 : readiness_only ? 45 : restart ? 94 : 84);
+        Claim& k = c.claim(C::killed_by_probe, oom ? 40 : readiness_only ? 38 : restart ? 94 : 84);
         Case::prove(k, f.find(S::operator_stop, [](const Fact& e) { return has(e, "KeyboardInterrupt") || has(e, "terminated"); }));
         Case::prove(k, probe);
         Case::prove(k, f.last(S::probe_failed));

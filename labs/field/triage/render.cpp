@@ -26,7 +26,7 @@ void list(std::string& out, std::string_view title, const std::vector<std::strin
 std::string to_text(const Report& r) {
     std::string out;
     if (r.type) {
-        out += fmt::format("type {}  {}\ncause   {}: {}\nsure    {} ({:.2f})\n", *r.type, type_name(*r.type), r.cause, r.meaning, r.confidence_word, r.confidence);
+        out += fmt::format("type   {}, {}\ncause  {}: {}\nphase  {}\nsure?  {} ({:.2f})\n", *r.type, type_name(*r.type), r.cause, r.meaning, r.phase, r.confidence_word, r.confidence);
     } else {
         out += "not enough evidence to name a type\n";
         if (!r.candidates.empty())

@@ -3,7 +3,7 @@
 // A signal is one statement ("a graph is being captured", "the kernel killed a process"). A row of
 // the table gives a signal a short literal, looked for in every byte, and a regular expression
 // (RE2, linear time) tried only on lines where the literal stands. The formats are the engines'
-// own; nothing here knows a particular log. Up to four groups of an expression become fields.
+// own; nothing here knows a particular log. Up to six groups of an expression become fields.
 #pragma once
 
 #include <cstdint>

@@ -103,8 +103,8 @@ struct Session::State {
         Fact fact;
         if (r.expression[0] != '\0') {
             const RE2& re = expression(row);
-            std::array<re2::StringPiece, 5> groups;
-            const int wanted = std::min(re.NumberOfCapturingGroups(), 4) + 1;
+            std::array<re2::StringPiece, 7> groups;
+            const int wanted = std::min(re.NumberOfCapturingGroups(), 6) + 1;
             if (!re.Match(re2::StringPiece(line.text.data(), line.text.size()), 0, line.text.size(),
                           RE2::UNANCHORED, groups.data(), wanted))
                 return;
