@@ -95,6 +95,7 @@ class SeriesBook {
     bool read_pairs(std::string_view line, Place place);
     bool read_chain(std::string_view line, Place place);
     bool read_table(std::string_view heading, std::string_view below, Place place);
+    bool read_alike(std::string_view line, Place place);
     void keep(Place place, std::string_view line);
 
     static constexpr std::size_t kSeriesMax = 128;

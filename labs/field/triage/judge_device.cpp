@@ -53,6 +53,15 @@ void planning(Case& c) {
             Case::prove(graphs, g, "an estimate this large is the planner's mistake, not the graphs' size");
             Case::prove(graphs, x);
         }
+        // Memory outside PyTorch as large as this is a neighbour's: older planners count it as theirs.
+        const Fact* terms = f.find(S::plan_terms, [](const Fact& e) { return e.number(1) > 6 && e.number(1) > 0.5 * e.number(0); });
+        const Fact* report = f.find(S::plan_report, [](const Fact& e) { return e.number(4) > 6 && e.number(4) > 0.5 * e.number(2); });
+        if (const Fact* outside = terms ? terms : report) {
+            Claim& other = c.claim(C::other_memory_on_device, 90);
+            Case::prove(other, outside, "far more outside PyTorch than a context and libraries take: another process's memory was counted");
+            Case::prove(other, x);
+            Case::prove(other, kv);
+        }
         c.rule_out(C::weights_exceed_memory, "the weights were loaded; the planner found no room behind them", x);
     }
     if (const Fact* x = f.first(S::sglang_not_enough)) {

@@ -61,6 +61,16 @@ void judge_growth(Case& c) {
             c.prove_series(e, *host, "it grows with what is cached");
         }
     }
+    if (const Fact* x = f.first(S::retained)) {
+        const Fact* last = f.last(S::retained);
+        const bool rising = f.count(S::retained) >= 3 && last->number(0) > x->number(0) * 1.2;
+        Claim& k = c.claim(C::leak_retained_requests, rising || device || allocated ? 88 : 42);
+        c.prove_all(k, S::retained);
+        if (host && rising) {
+            Claim& e = c.claim(C::host_memory_growth, 4, 86);
+            c.prove_all(e, S::retained);
+        }
+    }
     // Counts of a cache that only rise, with memory or without.
     const auto& shelf = f.shelf(S::cached_entries);
     if (shelf.count >= 3) {

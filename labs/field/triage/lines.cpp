@@ -109,6 +109,34 @@ std::string unescape_json_line(std::string_view line) {
     return clean;
 }
 
+std::string_view without_prefix(std::string_view line) {
+    constexpr std::string_view kDocker = "{\"log\":\"";
+    if (line.starts_with(kDocker)) return line.substr(kDocker.size());
+    // 2026-05-01T10:00:00.123456789Z stderr F …
+    if (line.size() > 30 && line[4] == '-' && line[10] == 'T') {
+        const auto gap = line.find(' ');
+        if (gap != std::string_view::npos && gap < 40) {
+            const std::string_view rest = line.substr(gap + 1);
+            if (rest.starts_with("stdout ") || rest.starts_with("stderr ")) return rest.size() > 9 ? rest.substr(9) : std::string_view{};
+        }
+    }
+    // service-1  | …
+    const auto bar = line.substr(0, 64).find(" | ");
+    if (bar != std::string_view::npos && bar > 0) {
+        std::size_t end = bar;
+        while (end > 0 && line[end - 1] == ' ') --end;
+        const std::string_view name = line.substr(0, end);
+        const bool word = !name.empty() && name.find_first_of(" \t|:=[(") == std::string_view::npos;
+        if (word && name.find_first_not_of("0123456789.") != std::string_view::npos) return line.substr(bar + 3);
+    }
+    // [rank3]: …
+    if (line.starts_with("[rank")) {
+        const auto close = line.substr(0, 12).find("]: ");
+        if (close != std::string_view::npos) return line.substr(close + 3);
+    }
+    return line;
+}
+
 std::string printable(std::string_view text, std::size_t max_bytes) {
     std::string out;
     out.reserve(std::min(text.size(), max_bytes) + 4);
@@ -337,7 +365,7 @@ void LineScanner::emit(std::string_view line, std::string_view lookahead) {
 }
 
 void LineScanner::emit_part(std::string_view part, std::string_view lookahead) {
-    sink_({part, line_, lookahead});
+    sink_({part, without_prefix(part), line_, lookahead});
 }
 
 }  // namespace oomlab::triage

@@ -8,12 +8,15 @@
 #include <cctype>
 #include <charconv>
 
+#include "labs/field/triage/lines.hpp"
+
 namespace oomlab::triage {
 namespace {
 
 constexpr double kMiBd = 1024.0 * 1024;
 constexpr std::size_t kColumnsMax = 16;
 constexpr std::size_t kRowsMax = 64;
+constexpr std::size_t kStrangersMax = 6;
 
 struct Patterns {
     RE2::Options options = [] {
@@ -36,6 +39,8 @@ struct Patterns {
     // a -> b -> c with one unit at the end or one each
     RE2 chain{R"(([a-z_][a-z_. ]{1,30}[0-9]?)\W{1,4}((?:[0-9]+(?:\.[0-9]+)?\s?(?:[KMGT]i?B?)?\s*(?:->|→|--+|=>|,)\s*){2,}[0-9]+(?:\.[0-9]+)?\s?([KMGT]i?B?)))", options};
     RE2 number{R"(([0-9]+(?:\.[0-9]+)?))", options};
+    RE2 any_size{R"(([0-9]+(?:\.[0-9]+)?)\s?([KMG]i?B)\b)", options};
+    RE2 event{R"((?:kv cache|buffer|model|weights?|allocating|allocate|free|avail|total|took|load|shard|download|fetch|limit|requires?|need|host memory for|capacity|expected|estimated))", options};
     RE2 cell{R"(^([0-9]+(?:[.,][0-9]+)*)\s*([KMGT]i?B?\b)?)", options};
     RE2 unit{R"([(\[_ /-](gib|gb|mib|mb|kib|kb|bytes|g|m)(?:[)\]]|$))", options};
 };
@@ -238,8 +243,9 @@ bool SeriesBook::read_table(std::string_view heading, std::string_view below, Pl
     if (by == ' ') {
         // One word a column, as `ps` prints, if the next row has as many words or more.
         const auto single = words(heading);
-        const auto next = words(below.substr(0, below.find('\n')));
-        if (names.size() < 2 || (single.size() >= 2 && next.size() >= single.size() && cells(below.substr(0, below.find('\n')), ' ').size() != names.size())) {
+        const std::string_view row = without_prefix(below.substr(0, below.find('\n')));
+        const auto next = words(row);
+        if (names.size() < 2 || (single.size() >= 2 && next.size() >= single.size() && cells(row, ' ').size() != names.size())) {
             names = single;
             blanks = true;
         }
@@ -269,6 +275,7 @@ bool SeriesBook::read_table(std::string_view heading, std::string_view below, Pl
     if (!wanted) return false;
     bool any = false;
     std::uint64_t line = place.line;
+    std::size_t strangers = 0;
     for (std::size_t row = 0; row < kRowsMax && !below.empty(); ++row) {
         const std::size_t stop = std::min(below.find('\n'), below.size());
         std::string_view text = below.substr(0, stop);
@@ -276,11 +283,17 @@ bool SeriesBook::read_table(std::string_view heading, std::string_view below, Pl
         below.remove_prefix(stop + 1);
         ++line;
         while (!text.empty() && text.back() == '\r') text.remove_suffix(1);
+        const std::string_view whole = text;
+        text = without_prefix(text);
+        if (const auto tail = text.find("\\n\",\"stream\""); tail != std::string_view::npos) text = text.substr(0, tail);
         if (text.find_first_not_of("|-+:= \t") == std::string_view::npos && !text.empty()) continue;  // a rule
         std::vector<std::string> values = by != ' ' ? cells(text, by) : blanks ? words(text) : cells(text, by);
         if (by == ' ' && values.size() != names.size()) values = words(text);
-        if (blanks && values.size() > names.size()) values.resize(names.size());  // the last is a command line
-        if (values.size() != names.size()) break;
+        if (blanks && values.size() > names.size() && !values[0].empty() && std::isdigit(static_cast<unsigned char>(values[0][0])) != 0) values.resize(names.size());  // the last is a command line
+        if (values.size() != names.size()) {
+            if (++strangers > kStrangersMax) break;  // other lines between
+            continue;
+        }
         bool used = false;
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (columns[i].kind == Series::Kind::other || i == label) continue;
@@ -291,10 +304,42 @@ bool SeriesBook::read_table(std::string_view heading, std::string_view below, Pl
             add(columns[i].kind, key, to_number(number) * scale, {place.file, line});
             used = any = true;
         }
-        if (!used) break;
-        keep({place.file, line}, text);
+        if (!used) {
+            if (++strangers > kStrangersMax) break;
+            continue;
+        }
+        strangers = 0;
+        keep({place.file, line}, whole);
     }
     return any;
+}
+
+// "after request 3: 14880 MiB": one size and a mark of progress; lines alike but for their digits
+// are one series.
+bool SeriesBook::read_alike(std::string_view line, Place place) {
+    const Patterns& p = patterns();
+    const re2::StringPiece whole(line.data(), line.size());
+    if (!RE2::PartialMatch(whole, p.clock) || RE2::PartialMatch(whole, p.event)) return false;
+    re2::StringPiece rest = whole;
+    std::string number, unit, more, other;
+    if (!RE2::FindAndConsume(&rest, p.any_size, &number, &unit) || RE2::FindAndConsume(&rest, p.any_size, &more, &other)) return false;
+    std::string key;
+    for (const char c : lower(line)) {
+        const bool digit = (c >= '0' && c <= '9') || c == '.';
+        if (!digit) key.push_back(c);
+        else if (key.empty() || key.back() != '#') key.push_back('#');
+        if (key.size() >= 80) break;
+    }
+    const auto has = [&](std::string_view word) { return key.find(word) != std::string::npos; };
+    auto kind = Series::Kind::other;
+    if (has("rss") || has("host") || has(" ram") || has("cpu")) kind = Series::Kind::host;
+    if (kind == Series::Kind::other && (has("gpu") || has("cuda") || has("vram") || has("nvidia") || has("mem") || has("request") || has("used"))) kind = Series::Kind::device;
+    if (has("reserved")) kind = Series::Kind::reserved;
+    if (has("alloc")) kind = Series::Kind::allocated;
+    const auto bytes = size_bytes(number + unit);
+    if (!bytes || kind == Series::Kind::other) return false;
+    add(kind, key, *bytes, place);
+    return true;
 }
 
 void SeriesBook::keep(Place place, std::string_view line) {
@@ -323,7 +368,7 @@ void SeriesBook::read(std::string_view line, std::string_view below, Place place
             add(Series::Kind::device, "used of " + total + " MiB", to_number(number) * kMiBd, place);
             any = true;
         }
-        if (!any) read_table(line, below, place);
+        if (!any && !read_table(line, below, place)) any = read_alike(line, place);
     }
     if (any) keep(place, line);
 }

@@ -41,7 +41,7 @@ struct Patterns {
     RE2 async_asked{R"(requested\s*:\s*)" BYTES, options};
     RE2 async_total{R"(device limit\s*:\s*)" BYTES, options};
     RE2 async_free{R"(free \(according to cuda\)\s*:\s*)" BYTES, options};
-    RE2 async_cap{R"(user-supplied memory fraction\)[^:]*:\s*)" BYTES, options};
+    RE2 async_cap{R"(user-supplied memory fraction\)(?s:.{0,600}?)\s: )" BYTES, options};
     RE2 mps{R"(mps allocated: )" BYTES R"(, other allocations: )" BYTES R"(, max allowed: )" BYTES, options};
 };
 

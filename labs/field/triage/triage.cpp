@@ -105,7 +105,7 @@ struct Session::State {
             const RE2& re = expression(row);
             std::array<re2::StringPiece, 7> groups;
             const int wanted = std::min(re.NumberOfCapturingGroups(), 6) + 1;
-            if (!re.Match(re2::StringPiece(line.text.data(), line.text.size()), 0, line.text.size(),
+            if (!re.Match(re2::StringPiece(line.body.data(), line.body.size()), 0, line.body.size(),
                           RE2::UNANCHORED, groups.data(), wanted))
                 return;
             // Alternatives leave groups empty: fields are the groups that took part, in order.
@@ -134,7 +134,7 @@ struct Session::State {
         if (s == Signal::series) {
             if (series_read) return;  // several words opened the same door
             series_read = true;
-            facts.series.read(line.text, line.lookahead, fact.place);
+            facts.series.read(line.body, line.lookahead, fact.place);
             return;
         }
         if (s == Signal::stat_line || s == Signal::sglang_decode || s == Signal::sglang_prefill) count(fact, line);
