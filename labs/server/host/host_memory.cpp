@@ -14,6 +14,7 @@ namespace oomlab::server {
 
 namespace {
 constexpr u64 kPage = 4096;
+constexpr u64 kStagingBytes = 2 * kMiB;
 
 Failure host_failure(const char* what, u64 bytes) {
     Failure f;
@@ -71,6 +72,7 @@ HostLoad::HostLoad(const Scenario::Host& host)
 
 HostLoad::~HostLoad() {
     if (map_ != nullptr) munmap(map_, bytes_);
+    if (staging_ != nullptr) munmap(staging_, round_up(std::min<u64>(bytes_, kStagingBytes), kPage));
     if (file_ >= 0) close(file_);
 }
 
@@ -78,7 +80,15 @@ Outcome<void> HostLoad::shard(u64 step, u64 steps) {
     const u64 begin = bytes_ / steps * step;
     const u64 end = step + 1 == steps ? bytes_ : bytes_ / steps * (step + 1);
     if (host_.load == "full_copy") return memory_.keep(end - begin);
-    if (host_.load == "shard_stream") return memory_.pass(std::min<u64>(end - begin, 16 * kMiB));
+    if (host_.load == "shard_stream") {   // every byte passes through one staging buffer
+        const u64 buffer = std::min<u64>(bytes_, kStagingBytes);
+        if (staging_ == nullptr) staging_ = map_touched(round_up(buffer, kPage));
+        if (staging_ == nullptr) return fail(host_failure("staging buffer", buffer));
+        for (u64 at = begin; at < end; at += buffer) {
+            std::memset(staging_, static_cast<int>(at >> 22 | 1), std::min(buffer, end - at));
+        }
+        return {};
+    }
     if (map_ == nullptr) {   // a file of that size, without a name
         const char* folder = std::getenv("TMPDIR");
         file_ = open(folder != nullptr ? folder : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

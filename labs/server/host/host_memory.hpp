@@ -55,6 +55,7 @@ class HostLoad {
     u64 bytes_;
     HostMemory memory_;
     void* map_ = nullptr;
+    void* staging_ = nullptr;
     int file_ = -1;
 };
 
