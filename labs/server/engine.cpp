@@ -457,6 +457,13 @@ Outcome<void> Engine::step(StepPlan& plan) {
     running_time_ += dt * static_cast<double>(scheduler.running());
     kv_time_ += dt * in.pool->usage();
     steps_time_ += dt;
+    if (watch_slots) {
+        const Scheduler::Slots at = scheduler.slots();
+        const double all = static_cast<double>(at.all);
+        slot_time_.tokens += dt * static_cast<double>(at.tokens) / all;
+        slot_time_.reserved += dt * static_cast<double>(at.reserved) / all;
+        slot_time_.internal += dt * static_cast<double>(at.internal) / all;
+    }
     scheduler.commit(plan);
     ++recorder_.counters.steps;
     for (const StepItem& item : plan.items) {
@@ -658,6 +665,11 @@ Outcome<void> Engine::apply_actions(double now) {
         }
     }
     return {};
+}
+
+Engine::SlotShares Engine::mean_slots() const {
+    if (steps_time_ <= 0) return {};
+    return {slot_time_.tokens / steps_time_, slot_time_.reserved / steps_time_, slot_time_.internal / steps_time_};
 }
 
 // [ENDINGS]

@@ -65,10 +65,16 @@ class Engine final : public SchedulerObserver, public BlockSource {
     const std::vector<std::vector<i32>>& finished_tokens() const { return finished_tokens_; }
     double mean_running() const { return steps_time_ > 0 ? running_time_ / steps_time_ : 0; }
     double mean_kv_usage() const { return steps_time_ > 0 ? kv_time_ / steps_time_ : 0; }
+    // Time means of where the KV slots were, in shares of the pool.
+    struct SlotShares {
+        double tokens = 0, reserved = 0, internal = 0;
+    };
+    SlotShares mean_slots() const;
     u64 peak_waiting() const { return peak_waiting_; }
     u64 layers_replayed() const { return layers_replayed_; }
 
     bool keep_results = false;
+    bool watch_slots = false;    // keeps mean_slots(); costs a walk over the running list each step
     bool replay = true;          // see Forward
     bool check_invariants = false;   // one ledger, conservation, at every step
 
@@ -122,6 +128,7 @@ class Engine final : public SchedulerObserver, public BlockSource {
     u64 in_flight_ = 0, restarts_ = 0, peak_waiting_ = 0, kv_peak_ = 0, layers_replayed_ = 0;
     u64 kv_peak_total_ = 0;
     double serving_began_s_ = -1, last_step_s_ = 0, last_map_s_ = -1e9, map_every_s_ = 30, last_stat_s_ = 0;
+    SlotShares slot_time_;
     double running_time_ = 0, kv_time_ = 0, steps_time_ = 0;
     u64 last_stat_prompt_ = 0, last_stat_generation_ = 0;
     u64 peak_allocated_ = 0, peak_reserved_ = 0;

@@ -17,7 +17,11 @@ Scheduler::Scheduler(const ServerConfig& config, KvPool& pool, BlockSource& sour
       observer_(observer),
       preemption_(config.scenario.server.preemption == "recompute"),
       full_isl_(config.scenario.server.scheduler_reserve_full_isl),
-      on_demand_(config.scenario.server.kv_pool == "on_demand") {}
+      on_demand_(config.scenario.server.kv_pool == "on_demand") {
+    if (config.scenario.server.kv_reservation != "paged") {
+        buddy_ = std::make_unique<BuddyPool>(pool.usable() * pool.block_size());
+    }
+}
 
 Sequence* Scheduler::add(std::unique_ptr<Sequence> sequence) {
     Sequence* s = sequence.get();
@@ -43,7 +47,8 @@ u64 Scheduler::reserved_tokens(const Sequence& s) const {
 }
 
 bool Scheduler::grow(Sequence& s, u64 tokens_after) {
-    const u64 need = blocks_for(std::max(tokens_after, s.reserved_tokens));
+    if (buddy_ != nullptr) return tokens_after <= s.reserved_tokens;
+    const u64 need = blocks_for(tokens_after);
     if (need <= s.blocks.size()) return true;
     const std::size_t first = s.blocks.size();
     if (!pool_.allocate(need - first, s.blocks)) return false;
@@ -71,10 +76,31 @@ void Scheduler::add_item(StepPlan& plan, Sequence& s, u64 tokens) {
     plan.kv_tokens_read += after;
 }
 
+void Scheduler::release(Sequence& s) {
+    if (buddy_ != nullptr && s.state == Sequence::State::running) buddy_->free(s.slot);
+    if (on_demand_) source_.unback(s.blocks);
+    pool_.release(s.blocks);
+}
+
+Scheduler::Slots Scheduler::slots() const {
+    Slots r;
+    r.all = pool_.usable() * pool_.block_size();
+    for (const Sequence* s : running_) {
+        const u64 at_end = s->prompt_tokens + s->output_tokens;
+        r.tokens += s->computed;
+        if (buddy_ != nullptr) {
+            r.reserved += at_end - std::min(at_end, s->computed);
+            r.internal += s->reserved_tokens - std::min(s->reserved_tokens, at_end);
+        } else {
+            r.internal += s->blocks.size() * pool_.block_size() - s->computed;
+        }
+    }
+    return r;
+}
+
 void Scheduler::preempt(Sequence* victim, StepPlan& plan) {
     const u64 lost = victim->computed;
-    if (on_demand_) source_.unback(victim->blocks);
-    pool_.release(victim->blocks);
+    release(*victim);
     victim->computed = 0;
     victim->published = 0;
     victim->prefilling = true;
@@ -143,12 +169,18 @@ bool Scheduler::admit(Sequence& s, u64 budget, StepPlan& plan, double batch_arri
     } else if (batch_arrival >= 0 && tokens > budget && s.arrival_s != batch_arrival) {
         return false;
     }
-    s.reserved_tokens = reserved_tokens(s);
-    const u64 known = std::min(s.known(), config_.max_model_len);
-    const u64 must_fit = full_isl_ ? std::max(known, s.reserved_tokens) : std::max(cached + tokens, s.reserved_tokens);
-    const u64 fresh = blocks_for(must_fit) - std::min<u64>(blocks_for(must_fit), hit.blocks.size());
-    const u64 kept = running_.empty() ? 0 : static_cast<u64>(watermark * static_cast<double>(pool_.usable()));
-    if (fresh + hit.evictable + kept > pool_.free_blocks()) return false;
+    if (buddy_ != nullptr) {
+        s.reserved_tokens = reserved_tokens(s);
+        const auto slot = buddy_->allocate(s.reserved_tokens);
+        if (!slot) return false;
+        s.slot = *slot;
+    } else {
+        const u64 known = std::min(s.known(), config_.max_model_len);
+        const u64 must_fit = blocks_for(full_isl_ ? known : cached + tokens);
+        const u64 fresh = must_fit - std::min<u64>(must_fit, hit.blocks.size());
+        const u64 kept = running_.empty() ? 0 : static_cast<u64>(watermark * static_cast<double>(pool_.usable()));
+        if (fresh + hit.evictable + kept > pool_.free_blocks()) return false;
+    }
     pool_.take_hit(hit);
     s.blocks = hit.blocks;
     s.published = hit.blocks.size();
@@ -172,7 +204,7 @@ void Scheduler::commit(const StepPlan& plan) {
         Sequence& s = *item.sequence;
         s.computed += item.new_tokens;
         const u64 full = s.computed / pool_.block_size();
-        for (; s.published < full; ++s.published) {
+        for (; buddy_ == nullptr && s.published < full; ++s.published) {
             pool_.publish(s.content, s.published, s.blocks[s.published]);
         }
         if (item.samples) {
@@ -183,8 +215,7 @@ void Scheduler::commit(const StepPlan& plan) {
 }
 
 void Scheduler::finish(Sequence* sequence) {
-    if (on_demand_) source_.unback(sequence->blocks);
-    pool_.release(sequence->blocks);
+    release(*sequence);
     if (sequence->state == Sequence::State::running) {
         running_.erase(std::find(running_.begin(), running_.end(), sequence));
     } else {

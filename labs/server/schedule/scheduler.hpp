@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "labs/server/config.hpp"
+#include "labs/server/kv/buddy.hpp"
 #include "labs/server/kv/kv_pool.hpp"
 #include "labs/server/schedule/sequence.hpp"
 
@@ -76,6 +77,15 @@ class Scheduler {
     // Ends a sequence in any state: gives its blocks back.
     void finish(Sequence* sequence);
 
+    // Where the KV slots of the pool are right now, in tokens: the shares of PagedAttention's figure 2.
+    struct Slots {
+        u64 tokens = 0;      // hold a token's KV
+        u64 reserved = 0;    // will, before their request ends
+        u64 internal = 0;    // reserved for output that never comes, or the rest of a last block
+        u64 all = 0;         // the pool; what is left over is outside any request
+    };
+    Slots slots() const;
+
     std::size_t running() const { return running_.size(); }
     std::size_t waiting() const { return waiting_.size(); }
     bool idle() const { return running_.empty() && waiting_.empty(); }
@@ -93,6 +103,7 @@ class Scheduler {
     void preempt(Sequence* victim, StepPlan& plan);
     void add_item(StepPlan& plan, Sequence& s, u64 tokens);
     u64 reserved_tokens(const Sequence& s) const;
+    void release(Sequence& s);
     u64 blocks_for(u64 tokens) const { return div_ceil(tokens, pool_.block_size()); }
 
     const ServerConfig& config_;
@@ -105,6 +116,7 @@ class Scheduler {
     std::vector<std::unique_ptr<Sequence>> owned_;
     std::vector<std::size_t> free_slots_;
     bool source_failed_ = false;
+    std::unique_ptr<BuddyPool> buddy_;   // contiguous reservations; null: paged
 };
 
 }  // namespace oomlab::server

@@ -36,7 +36,8 @@ struct Sequence {
     ContentKey content;
     std::vector<u32> blocks;
     u64 published = 0;             // full blocks whose content has a name
-    u64 reserved_tokens = 0;       // reservation policies: room taken at admission
+    u64 reserved_tokens = 0;       // reservation policies: room asked for at admission
+    u64 slot = 0;                  // and where it is in the buddy system
     bool preempted_before = false;
     bool prefilling = true;        // its known tokens are not all computed yet
 
