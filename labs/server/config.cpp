@@ -137,6 +137,8 @@ Result<ServerConfig> resolve_config(const Scenario& scenario, const ModelShape& 
         c.tp == 1 ? 0 : static_cast<u64>((non_torch - non_torch_gib(c.version, 1)) * kGiBd);
     // PyTorch's default: 2 x 4096 KiB + 8 x 16 KiB; 32 MiB on Hopper and later (memory_formulas.md 6).
     c.cublas_workspace_bytes = device.sm_major >= 9 ? 32 * kMiB : 8519680;
+    // The measured figure holds the workspace too; ours goes through the allocator.
+    c.non_torch_bytes -= std::min(c.non_torch_bytes, c.cublas_workspace_bytes);
     c.sampler_bytes_per_logit_tenths = c.version.at_least(0, 17) ? 144 : 380;
 
     for (const FaultSpec& f : scenario.faults) {

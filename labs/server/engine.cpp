@@ -265,7 +265,8 @@ Outcome<void> Engine::profile() {
     auto info = device_.memory().mem_info();
     if (!info) return fail(Failure::of(std::move(info.error())));
     const u64 grown = budget_.free_at_start_bytes - std::min(budget_.free_at_start_bytes, info->free_bytes);
-    budget_.non_torch_bytes = grown - std::min(grown, allocator.memory_reserved());
+    // Besides weights and activations: what grew outside, the cuBLAS workspace and the input buffers.
+    budget_.non_torch_bytes = grown - std::min(grown, allocator.memory_reserved()) + before - std::min(before, budget_.weights_bytes);
     allocator.empty_cache();   // as the engine does before it makes the pool
     recorder_.sample(&allocator, {}, 0, true);
     log("INFO", fmt::format("Memory profiling: {} tokens over {} sequences, peak activation {:.2f} GiB", tokens, rows,
@@ -457,6 +458,7 @@ Outcome<void> Engine::step(StepPlan& plan) {
     running_time_ += dt * static_cast<double>(scheduler.running());
     kv_time_ += dt * in.pool->usage();
     steps_time_ += dt;
+    scheduler.commit(plan);
     if (watch_slots) {
         const Scheduler::Slots at = scheduler.slots();
         const double all = static_cast<double>(at.all);
@@ -464,7 +466,6 @@ Outcome<void> Engine::step(StepPlan& plan) {
         slot_time_.reserved += dt * static_cast<double>(at.reserved) / all;
         slot_time_.internal += dt * static_cast<double>(at.internal) / all;
     }
-    scheduler.commit(plan);
     ++recorder_.counters.steps;
     for (const StepItem& item : plan.items) {
         Sequence* s = item.sequence;

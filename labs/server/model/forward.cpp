@@ -35,6 +35,8 @@ Outcome<void> Forward::prepare() {
     const u64 most = std::max(config_.max_num_batched_tokens,
                               config_.scenario.server.enable_chunked_prefill ? 0 : 4 * config_.max_model_len);
     const u64 ints = tables + 4 * most + 4 * config_.max_num_seqs + 64;
+    OOMLAB_TRY(workspace, ledger_.alloc(config_.cublas_workspace_bytes, Owner::workspace));
+    workspace_ = workspace;
     OOMLAB_TRY(inputs, ledger_.alloc(ints * sizeof(i32), Owner::workspace));
     inputs_ = inputs;
     return {};
@@ -82,10 +84,6 @@ bool Forward::rows_of(const std::vector<OpRow>& rows, u64 tokens, u64 sampled, c
 }
 
 Outcome<void> Forward::pass(u64 tokens, u64 rows, const StepPlan* plan) {
-    if (workspace_.address == 0) {   // the first matrix product of the process
-        OOMLAB_TRY(t, ledger_.alloc(config_.cublas_workspace_bytes, Owner::workspace));
-        workspace_ = t;
-    }
     OOMLAB_TRY_VOID(grow_moe_workspace(tokens));
     Step step;
     const bool computes = plan != nullptr && device_.props().computes && !kv_.empty();

@@ -41,9 +41,10 @@ Sequence* Scheduler::add(std::unique_ptr<Sequence> sequence) {
 u64 Scheduler::reserved_tokens(const Sequence& s) const {
     const std::string& policy = config_.scenario.server.kv_reservation;
     if (policy == "max") return config_.max_model_len;
-    if (policy == "pow2") return s.prompt_tokens + std::bit_ceil(s.output_tokens);
-    if (policy == "oracle") return s.prompt_tokens + s.output_tokens;
-    return 0;
+    u64 tokens = s.prompt_tokens;
+    if (policy == "pow2") tokens += std::bit_ceil(s.output_tokens);
+    if (policy == "oracle") tokens += s.output_tokens;
+    return std::min(tokens, config_.max_model_len);
 }
 
 bool Scheduler::grow(Sequence& s, u64 tokens_after) {
