@@ -1,6 +1,7 @@
 // The inside of the caching allocator, shared by its sources:
 //   caching_allocator.cpp  the warm path: search, split, hand out, free, merge
-//   segments.cpp           what talks to the driver: new segments, retries, release, collection
+//   segments.cpp           new segments, retries, release, collection, the figures of a failure
+//   expandable_pages.cpp   the same for expandable segments: where to grow, what to unmap
 //   events.cpp             frees that wait for other streams
 //   inspect.cpp            snapshot, invariants, totals
 //
@@ -80,7 +81,7 @@ struct CachingAllocator::Impl {
     SizeIndex& home_of(const Block* block) const { return *homes[block->home]; }
     Pool& pool_of(const Block* block) const { return home_of(block).pool; }
 
-    // [DRIVER] segments.cpp. `error` is set to the driver's first refusal; what it refused to take
+    // [DRIVER] segments.cpp, expandable_pages.cpp. `error` is set to the driver's first refusal; what it refused to take
     // back stays in the cache.
     using MaybeError = std::optional<DeviceError>;
     AllocFailure failed(const Request& r, Owner owner);
