@@ -27,16 +27,22 @@ CachingAllocator::Impl::~Impl() {
     close_everything();
 }
 
-// What this block contributes to the fingerprint: place, size, state, and the labels that decide
-// what its free will change. The age of a free block counts only with collection on, see there.
+// Place, size, state, and the labels that decide what its free will change.
 u64 CachingAllocator::Impl::print_of(const Block& block) {
-    u64 kind = static_cast<u64>(block.state) | static_cast<u64>(block.home) << 16;
-    u64 size = block.bytes;
-    if (block.in_use()) {
-        kind |= static_cast<u64>(block.owner) << 8;
-        size += block.requested_or_age * 0xd1b54a32d192ed03ULL;
+    const u64 kind = static_cast<u64>(block.state) | static_cast<u64>(block.owner) << 8;
+    return fold(
+        block.address ^ kind << 52 ^ 0x9e3779b97f4a7c15ULL,
+        (block.bytes + block.requested_or_age * 0xd1b54a32d192ed03ULL) ^ 0x8cb92ba72f3d8dd7ULL);
+}
+u64 CachingAllocator::Impl::print_of_segment(u64 address, u64 bytes, memory::HomeId home) {
+    return fold(address ^ 0xa0761d6478bd642fULL, bytes ^ (home + 1) * 0xe7037ed1a0b428dbULL);
+}
+u64 CachingAllocator::Impl::print_of_pages(u64 address, u64 bytes, u64 page_bytes) {
+    u64 result = 0;
+    for (u64 at = address; at < address + bytes; at += page_bytes) {
+        result ^= fold(at ^ 0x8ebc6af09c88c6e3ULL, page_bytes ^ 0x589965cc75374cc3ULL);
     }
-    return fold(block.address ^ 0x9e3779b97f4a7c15ULL, size ^ kind * 0x8cb92ba72f3d8dd7ULL);
+    return result;
 }
 
 CachingAllocator::Impl::SizeIndex& CachingAllocator::Impl::add_home(Pool& pool, StreamId stream) {
@@ -129,14 +135,14 @@ Allocation CachingAllocator::Impl::hand_out(Block* block, u64 requested_bytes, u
         Block* const rest = split(block, rounded_bytes);
         enter_free(rest);
         if (counts_as_split && already_split) {
-            decrease(stats.inactive_split_bytes, pool, block->bytes);
+            counters.inactive_split_bytes.decrease(pool, block->bytes);
         } else if (counts_as_split) {
-            increase(stats.inactive_split_bytes, pool, rest->bytes);
-            increase(stats.inactive_split, pool, 1);
+            counters.inactive_split_bytes.increase(pool, rest->bytes);
+            counters.inactive_split.increase(pool, 1);
         }
     } else if (counts_as_split && already_split) {
-        decrease(stats.inactive_split_bytes, pool, block->bytes);
-        decrease(stats.inactive_split, pool, 1);
+        counters.inactive_split_bytes.decrease(pool, block->bytes);
+        counters.inactive_split.decrease(pool, 1);
     }
     block->state = BlockState::allocated;
     block->requested_or_age = requested_bytes;
@@ -146,11 +152,11 @@ Allocation CachingAllocator::Impl::hand_out(Block* block, u64 requested_bytes, u
     live.insert(block);
     owned_bytes[static_cast<std::size_t>(owner)] += block->bytes;
 
-    increase(stats.allocation, pool, 1);
-    increase(stats.allocated_bytes, pool, block->bytes);
-    increase(stats.active, pool, 1);
-    increase(stats.active_bytes, pool, block->bytes);
-    increase(stats.requested_bytes, pool, requested_bytes);
+    counters.allocation.increase(pool, 1);
+    counters.allocated_bytes.increase(pool, block->bytes);
+    counters.active.increase(pool, 1);
+    counters.active_bytes.increase(pool, block->bytes);
+    counters.requested_bytes.increase(pool, requested_bytes);
     if (block->bytes >= conf.max_split_bytes) stats.oversize_allocations.increase(1);
     return {.address = block->address, .bytes = block->bytes};
 }
@@ -206,9 +212,9 @@ u64 CachingAllocator::Impl::merge(Block* block, Block* neighbour) {
 // REQUIRES: the block is in none of the places.
 void CachingAllocator::Impl::complete_free(Block* block) {
     const StatPool pool = pool_of(block).stat();
-    decrease(stats.active, pool, 1);
-    decrease(stats.active_bytes, pool, block->bytes);
-    decrease(stats.requested_bytes, pool, block->requested_or_age);
+    counters.active.decrease(pool, 1);
+    counters.active_bytes.decrease(pool, block->bytes);
+    counters.requested_bytes.decrease(pool, block->requested_or_age);
     block->state = BlockState::free;
     const u64 before = merge(block, block->prev);
     const u64 after = merge(block, block->next);
@@ -216,12 +222,12 @@ void CachingAllocator::Impl::complete_free(Block* block) {
     if (block->expandable) return;
     // Net changes, as the original counts them: a merge that ends with as many holes is no change.
     const i64 count = (block->is_split() ? 1 : 0) - (before != 0 ? 1 : 0) - (after != 0 ? 1 : 0);
-    if (count > 0) increase(stats.inactive_split, pool, static_cast<u64>(count));
-    if (count < 0) decrease(stats.inactive_split, pool, static_cast<u64>(-count));
+    if (count > 0) counters.inactive_split.increase(pool, static_cast<u64>(count));
+    if (count < 0) counters.inactive_split.decrease(pool, static_cast<u64>(-count));
     const u64 gone = before + after;
     const u64 come = block->is_split() ? block->bytes : 0;
-    if (come > gone) increase(stats.inactive_split_bytes, pool, come - gone);
-    if (come < gone) decrease(stats.inactive_split_bytes, pool, gone - come);
+    if (come > gone) counters.inactive_split_bytes.increase(pool, come - gone);
+    if (come < gone) counters.inactive_split_bytes.decrease(pool, gone - come);
 }
 
 void CachingAllocator::Impl::free(u64 address) {
@@ -234,8 +240,8 @@ void CachingAllocator::Impl::free(u64 address) {
     print ^= print_of(*block);
     const StatPool pool = pool_of(block).stat();
     owned_bytes[static_cast<std::size_t>(block->owner)] -= block->bytes;
-    decrease(stats.allocation, pool, 1);
-    decrease(stats.allocated_bytes, pool, block->bytes);
+    counters.allocation.decrease(pool, 1);
+    counters.allocated_bytes.decrease(pool, block->bytes);
     if (block->bytes >= conf.max_split_bytes) stats.oversize_allocations.decrease(1);
     if (block->used_elsewhere) return start_waiting(block);
     complete_free(block);
@@ -294,10 +300,10 @@ void CachingAllocator::release_private_pool(u32 private_pool) {
 }
 
 const AllocatorStats& CachingAllocator::stats() const {
-    return impl_->stats;
+    return impl_->publish();
 }
 u64 CachingAllocator::memory_allocated() const {
-    return static_cast<u64>(impl_->stats.allocated_bytes[kStatAll].current);
+    return static_cast<u64>(impl_->counters.allocated_bytes.current());
 }
 u64 CachingAllocator::memory_reserved() const {
     return impl_->reserved();

@@ -121,6 +121,7 @@ class CachingAllocator {
     void end_capture();
     void release_private_pool(u32 private_pool);
 
+    // Valid until the next call of it: the running counters are kept elsewhere, in fewer words.
     const AllocatorStats& stats() const;
     u64 memory_allocated() const;
     u64 memory_reserved() const;

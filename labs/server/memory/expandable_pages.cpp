@@ -33,6 +33,7 @@ CachingAllocator::Impl::Block* CachingAllocator::Impl::find_growable(Request& r)
     hole->home = r.home->id;
     hole->expandable = true;
     ranges.push_back(std::move(*range));
+    print ^= print_of_segment(hole->address, hole->bytes, hole->home);
     enter_unmapped(hole);
     return hole;
 }
@@ -66,7 +67,8 @@ CachingAllocator::Impl::Block* CachingAllocator::Impl::grow_expandable(Request& 
 
 // Maps pages from the front of a hole; they join free neighbours. On failure nothing changed.
 bool CachingAllocator::Impl::map_front(Request& r, Block* hole, u64 bytes) {
-    auto mapped = range_of(hole).map({hole->address, bytes});
+    ExpandableSegment& range = range_of(hole);
+    auto mapped = range.map({hole->address, bytes});
     if (!mapped) {
         DeviceError& error = mapped.error();
         // Only a page that cannot be made is a lack of memory; the rest is an error of the driver.
@@ -74,6 +76,7 @@ bool CachingAllocator::Impl::map_front(Request& r, Block* hole, u64 bytes) {
         r.error = std::move(error);
         return false;
     }
+    print ^= print_of_pages(mapped->address, mapped->bytes, range.page_bytes);
     leave_unmapped(hole);
     if (mapped->bytes < hole->bytes) enter_unmapped(split(hole, mapped->bytes));
     hole->state = BlockState::free;
@@ -82,7 +85,7 @@ bool CachingAllocator::Impl::map_front(Request& r, Block* hole, u64 bytes) {
     enter_free(hole);
     const SizeIndex& home = home_of(hole);
     const Pool& pool = home.pool;
-    increase(stats.reserved_bytes, pool.stat(), mapped->bytes);
+    counters.reserved_bytes.increase(pool.stat(), mapped->bytes);
     ++stats.num_device_alloc;
     if (observer != nullptr) {
         observer->segment_map(mapped->address, mapped->bytes, home.stream, pool.small);
@@ -92,8 +95,10 @@ bool CachingAllocator::Impl::map_front(Request& r, Block* hole, u64 bytes) {
 
 // Unmaps the whole pages inside a free block; what is left of it on either side stays free.
 void CachingAllocator::Impl::unmap(Block* block) {
-    const memory::AddressRange gone = range_of(block).unmap({block->address, block->bytes});
+    ExpandableSegment& range = range_of(block);
+    const memory::AddressRange gone = range.unmap({block->address, block->bytes});
     if (gone.bytes == 0) return;
+    print ^= print_of_pages(gone.address, gone.bytes, range.page_bytes);
     leave_free(block);
     const u64 before = gone.address - block->address;
     Block* hole = block;
@@ -107,7 +112,7 @@ void CachingAllocator::Impl::unmap(Block* block) {
     (void)merge(hole, hole->next);
     enter_unmapped(hole);
     const SizeIndex& home = home_of(hole);
-    decrease(stats.reserved_bytes, home.pool.stat(), gone.bytes);
+    counters.reserved_bytes.decrease(home.pool.stat(), gone.bytes);
     ++stats.num_device_free;
     if (observer != nullptr) {
         observer->segment_unmap(gone.address, gone.bytes, home.stream, home.pool.small);
@@ -125,9 +130,10 @@ memory::ExpandableSegment& CachingAllocator::Impl::range_of(const Block* block) 
 
 // REQUIRES: the hole is all there is of its range.
 void CachingAllocator::Impl::drop_expandable(Block* hole) {
-    memory::ExpandableSegment& range = range_of(hole);
+    ExpandableSegment& range = range_of(hole);
     OOMLAB_CHECK(hole->bytes == range.bytes);
     leave_unmapped(hole);
+    print ^= print_of_segment(hole->address, hole->bytes, hole->home);
     const auto at = std::find_if(ranges.begin(), ranges.end(),
                                  [&](const auto& other) { return other.get() == &range; });
     if (!range.close()) unclosed.push_back(std::move(*at));

@@ -63,9 +63,10 @@ bool CachingAllocator::Impl::new_segment(Request& r) {
     block->bytes = r.segment_bytes;
     block->home = r.home->id;
     r.block = block;
+    print ^= print_of_segment(block->address, block->bytes, block->home);
     const Pool& pool = r.home->pool;
-    increase(stats.segment, pool.stat(), 1);
-    increase(stats.reserved_bytes, pool.stat(), block->bytes);
+    counters.segment.increase(pool.stat(), 1);
+    counters.reserved_bytes.increase(pool.stat(), block->bytes);
     if (block->bytes >= conf.max_split_bytes) stats.oversize_segments.increase(1);
     ++stats.num_device_alloc;
     if (observer != nullptr) {
@@ -84,10 +85,11 @@ void CachingAllocator::Impl::release_segment(Block* block, MaybeError& error) {
         return;
     }
     leave_free(block);
+    print ^= print_of_segment(block->address, block->bytes, block->home);
     const SizeIndex& home = home_of(block);
     const Pool& pool = home.pool;
-    decrease(stats.segment, pool.stat(), 1);
-    decrease(stats.reserved_bytes, pool.stat(), block->bytes);
+    counters.segment.decrease(pool.stat(), 1);
+    counters.reserved_bytes.decrease(pool.stat(), block->bytes);
     if (block->bytes >= conf.max_split_bytes) stats.oversize_segments.decrease(1);
     ++stats.num_device_free;
     if (observer != nullptr) {
@@ -246,13 +248,13 @@ AllocFailure CachingAllocator::Impl::failed(const Request& r, Owner owner) {
     }
     f.allowed_bytes = allowed.value_or(0);
     f.capped = r.capped;
-    f.allocated_bytes = static_cast<u64>(stats.allocated_bytes[kStatAll].current);
+    f.allocated_bytes = static_cast<u64>(counters.allocated_bytes.current());
     f.reserved_bytes = reserved();
     f.private_pool_free_bytes = private_free_bytes();
     f.process_bytes =
         f.reserved_bytes + device.context_bytes() + device.graph_bytes() + device.outside_bytes();
     f.largest_free_block_bytes = largest_free();
-    f.inactive_split_bytes = static_cast<u64>(stats.inactive_split_bytes[kStatAll].current);
+    f.inactive_split_bytes = static_cast<u64>(counters.inactive_split_bytes.current());
     f.pending_free_bytes = pending_bytes;
     f.owner = owner;
     if (f.kind == AllocFailure::Kind::out_of_memory && r.rounded_bytes != 0) ++stats.num_ooms;

@@ -3,11 +3,11 @@
 //   segments.cpp           new segments, retries, release, collection, the figures of a failure
 //   expandable_pages.cpp   the same for expandable segments: where to grow, what to unmap
 //   events.cpp             frees that wait for other streams
-//   inspect.cpp            snapshot, invariants, totals
+//   inspect.cpp            snapshot, published statistics, running totals
+//   invariants.cpp         the recount
 //
-// Every block is in exactly one place at a time, and each place is kept in the fingerprint: the
-// index of its home (free), the address map (allocated), the pending count, the set of holes
-// (unmapped). The `enter_`/`leave_` pairs below are the only way in and out.
+// Every block is in exactly one place at a time: the index of its home (free), the address map
+// (allocated), among the pending ones, or in the set of holes (unmapped).
 #pragma once
 
 #include <deque>
@@ -18,6 +18,7 @@
 
 #include "labs/server/memory/caching_allocator.hpp"
 #include "labs/server/memory/detail/address_map.hpp"
+#include "labs/server/memory/detail/counters.hpp"
 #include "labs/server/memory/detail/expandable_segment.hpp"
 #include "labs/server/memory/detail/rounding.hpp"
 #include "labs/server/memory/detail/size_index.hpp"
@@ -81,8 +82,8 @@ struct CachingAllocator::Impl {
     SizeIndex& home_of(const Block* block) const { return *homes[block->home]; }
     Pool& pool_of(const Block* block) const { return home_of(block).pool; }
 
-    // [DRIVER] segments.cpp, expandable_pages.cpp. `error` is set to the driver's first refusal; what it refused to take
-    // back stays in the cache.
+    // [DRIVER] segments.cpp, expandable_pages.cpp. `error` is set to the driver's first refusal;
+    // what it refused to take back stays in the cache.
     using MaybeError = std::optional<DeviceError>;
     AllocFailure failed(const Request& r, Owner owner);
     bool obtain(Request& r);
@@ -114,7 +115,9 @@ struct CachingAllocator::Impl {
 
     // [INSPECTION] inspect.cpp
     std::vector<const Block*> blocks_by_address() const;
-    std::string check_invariants() const;
+    std::string check_invariants() const;  // invariants.cpp
+    std::string compare_with(const memory::Counters& recount, i64 oversize_allocations) const;
+    u64 indexed_blocks() const;
     std::vector<SegmentInfo> snapshot() const;
     u64 largest_free() const;
     u64 private_free_bytes() const;
@@ -129,48 +132,39 @@ struct CachingAllocator::Impl {
     }
 
     // [PLACES]
-    static u64 print_of(const Block& block);
     void enter_free(Block* block) {
         block->state = BlockState::free;
         SizeIndex& home = home_of(block);
         block->requested_or_age = home.pool.lookups;
-        print ^= print_of(*block);
         home.insert(block);
     }
-    void leave_free(Block* block) {
-        home_of(block).erase(block);
-        print ^= print_of(*block);
-    }
+    void leave_free(Block* block) { home_of(block).erase(block); }
     void enter_unmapped(Block* block) {
         block->state = BlockState::unmapped;
-        print ^= print_of(*block);
         home_of(block).unmapped.insert(block);
     }
-    void leave_unmapped(Block* block) {
-        home_of(block).unmapped.erase(block);
-        print ^= print_of(*block);
-    }
+    void leave_unmapped(Block* block) { home_of(block).unmapped.erase(block); }
 
-    // [STATISTICS] of one pool and of all
-    static void increase(PoolStat& stat, StatPool pool, u64 n) {
-        stat[kStatAll].increase(static_cast<i64>(n));
-        stat[pool].increase(static_cast<i64>(n));
-    }
-    static void decrease(PoolStat& stat, StatPool pool, u64 n) {
-        stat[kStatAll].decrease(static_cast<i64>(n));
-        stat[pool].decrease(static_cast<i64>(n));
-    }
-    u64 reserved() const { return static_cast<u64>(stats.reserved_bytes[kStatAll].current); }
+    // [FINGERPRINT] Segments, mapped pages, and blocks in use; what is free is what they leave,
+    // since free neighbours are always merged. Each is added and removed by the same xor.
+    static u64 print_of(const Block& block);  // REQUIRES: in use
+    static u64 print_of_segment(u64 address, u64 bytes, memory::HomeId home);
+    static u64 print_of_pages(u64 address, u64 bytes, u64 page_bytes);
+
+    u64 reserved() const { return static_cast<u64>(counters.reserved_bytes.current()); }
     bool collects() const { return allowed.has_value() && conf.garbage_collection_threshold > 0; }
 
     Device& device;
     AllocConf conf;
     AllocatorObserver* observer;
     const bool divides;  // whether any request is rounded to a part of a power of two
-    AllocatorStats stats{};
+    memory::Counters counters;
+    // The scalars and the oversize figures live here; the rest is published on request.
+    mutable AllocatorStats stats{};
+    const AllocatorStats& publish() const;
     std::optional<u64> allowed;  // bytes under the per-process fraction
     std::array<u64, kOwners> owned_bytes{};
-    u64 print = 0;  // xor over all blocks
+    u64 print = 0;
     bool capturing = false;
     u32 capture_pool = 0;
 
