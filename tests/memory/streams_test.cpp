@@ -129,6 +129,33 @@ TEST_SUITE("streams") {
         rig.get(80_MiB);
     }
 
+    TEST_CASE("streams: the peak of active counts what waits, that of allocated does not") {
+        Rig rig;
+        const StreamId other = stream_of(rig);
+        const u64 a = rig.get(30_MiB);
+        rig.allocator.record_stream(a, other);
+        busy(rig);
+        rig.free(a);
+        const u64 b = rig.get(20_MiB);  // 20 allocated, 50 active
+        const auto peak = [&](const PoolStat& stat) {
+            return static_cast<u64>(stat[kStatAll].peak);
+        };
+        CHECK(peak(rig.stats().allocated_bytes) == 30_MiB);
+        CHECK(peak(rig.stats().active_bytes) == 50_MiB);
+        CHECK(peak(rig.stats().active) == 2);
+        CHECK(rig.stats().active_bytes[kStatLarge].peak == static_cast<i64>(50_MiB));
+        CHECK(rig.stats().active_bytes[kStatAll].freed == 0);
+        rig.free(b);
+        rig.allocator.reset_peak_stats();
+        CHECK(peak(rig.stats().active_bytes) == 30_MiB);
+        CHECK(peak(rig.stats().allocated_bytes) == 0);
+        REQUIRE(rig.device.end_step());
+        rig.get(512);
+        CHECK(rig.stats().active_bytes[kStatAll].freed == static_cast<i64>(50_MiB));
+        CHECK(rig.stats().active_bytes[kStatAll].current == 512);
+        CHECK(peak(rig.stats().active_bytes) == 30_MiB);
+    }
+
     TEST_CASE("streams: an event that cannot be recorded is tried again later") {
         Rig rig;
         const StreamId other = stream_of(rig);

@@ -58,17 +58,19 @@ CachingAllocator::Impl::SizeIndex& CachingAllocator::Impl::add_home(Pool& pool, 
     return **pool.homes.insert(at, std::move(home));
 }
 
-CachingAllocator::Impl::SizeIndex& CachingAllocator::Impl::home_for(u64 rounded_bytes,
-                                                                    StreamId stream) {
-    Pool* pool = memory::is_small(rounded_bytes) ? &small : &large;
-    if (capturing && capture_pool != 0) {
+CachingAllocator::Impl::SizeIndex& CachingAllocator::Impl::find_home(u64 rounded_bytes,
+                                                                     StreamId stream) {
+    const bool is_small = memory::is_small(rounded_bytes);
+    Pool* pool = is_small ? &small : &large;
+    if (capture_pool != 0) {
         memory::PrivatePool& own = private_pools.at(capture_pool);
-        pool = pool == &small ? &own.small : &own.large;
+        pool = is_small ? &own.small : &own.large;
     }
-    for (const auto& home : pool->homes) {
-        if (home->stream == stream) return *home;
-    }
-    return add_home(*pool, stream);
+    const auto at = std::find_if(pool->homes.begin(), pool->homes.end(),
+                                 [&](const auto& home) { return home->stream == stream; });
+    SizeIndex& home = at != pool->homes.end() ? **at : add_home(*pool, stream);
+    if (capture_pool == 0) last_home[is_small ? 0 : 1] = &home;
+    return home;
 }
 
 // The first free block that is large enough; then the filters, which refuse it and look no further.
@@ -84,7 +86,7 @@ CachingAllocator::Impl::Block* CachingAllocator::Impl::best_fit(SizeIndex& home,
         return nullptr;
     }
     __builtin_prefetch(found->next);  // relinked when the block is split
-    leave_free(found);
+    leave_free(home, found);
     return found;
 }
 
@@ -103,9 +105,10 @@ CachingAllocator::Impl::Block* CachingAllocator::Impl::expandable_fit(const Size
     return found;
 }
 
-bool CachingAllocator::Impl::should_split(const Block& block, u64 rounded_bytes) const {
+bool CachingAllocator::Impl::should_split(const Block& block, const Pool& pool,
+                                          u64 rounded_bytes) const {
     const u64 leftover = block.bytes - rounded_bytes;
-    if (conf.expandable_segments || pool_of(&block).small) {
+    if (pool.small || conf.expandable_segments) {
         return leftover >= memory::kMinBlockBytes;
     }
     return rounded_bytes < conf.max_split_bytes && leftover > memory::kSmallRequestBytes;
@@ -126,14 +129,14 @@ CachingAllocator::Impl::Block* CachingAllocator::Impl::split(Block* block, u64 f
     return rest;
 }
 
-Allocation CachingAllocator::Impl::hand_out(Block* block, u64 requested_bytes, u64 rounded_bytes,
-                                            Owner owner, u32 request) {
-    const StatPool pool = pool_of(block).stat();
+Allocation CachingAllocator::Impl::hand_out(SizeIndex& home, Block* block, u64 requested_bytes,
+                                            u64 rounded_bytes, Owner owner, u32 request) {
+    const StatPool pool = home.pool.stat();
     const bool already_split = block->is_split();
     const bool counts_as_split = !block->expandable;
-    if (should_split(*block, rounded_bytes)) {
+    if (should_split(*block, home.pool, rounded_bytes)) {
         Block* const rest = split(block, rounded_bytes);
-        enter_free(rest);
+        enter_free(home, rest);
         if (counts_as_split && already_split) {
             counters.inactive_split_bytes.decrease(pool, block->bytes);
         } else if (counts_as_split) {
@@ -154,22 +157,20 @@ Allocation CachingAllocator::Impl::hand_out(Block* block, u64 requested_bytes, u
 
     counters.allocation.increase(pool, 1);
     counters.allocated_bytes.increase(pool, block->bytes);
-    counters.active.increase(pool, 1);
-    counters.active_bytes.increase(pool, block->bytes);
     counters.requested_bytes.increase(pool, requested_bytes);
+    if (counters.active.pending() != 0) [[unlikely]] {
+        counters.active.note_peak();
+        counters.active_bytes.note_peak();
+    }
     if (block->bytes >= conf.max_split_bytes) stats.oversize_allocations.increase(1);
     return {.address = block->address, .bytes = block->bytes};
 }
 
 Result<Allocation, AllocFailure> CachingAllocator::Impl::malloc(u64 bytes, StreamId stream,
                                                                 Owner owner, u32 request) {
-    if (bytes == 0) return Allocation{};
-    if (bytes >= memory::kAbsurdBytes) {
-        AllocFailure f = failed({.requested_bytes = bytes}, owner);
-        f.kind = AllocFailure::Kind::absurd_size;
-        return fail(std::move(f));
-    }
-    if (!capturing && (outstanding != 0 || !deferred.empty())) {
+    if (bytes == 0 || bytes >= memory::kAbsurdBytes) [[unlikely]]
+        return malloc_odd(bytes, owner);
+    if (!capturing && (outstanding != 0 || !deferred.empty())) [[unlikely]] {
         if (auto error = poll_events()) {
             return fail(failed({.requested_bytes = bytes, .error = std::move(error), .fatal = true},
                                owner));
@@ -178,22 +179,34 @@ Result<Allocation, AllocFailure> CachingAllocator::Impl::malloc(u64 bytes, Strea
     const u64 rounded_bytes =
         divides ? memory::round_size(conf, bytes) : memory::round_to_quantum(bytes);
     SizeIndex& home = home_for(rounded_bytes, stream);
-    Block* block = best_fit(home, rounded_bytes);
-    if (block == nullptr) {
-        Request r{.requested_bytes = bytes, .rounded_bytes = rounded_bytes, .home = &home};
-        if (!obtain(r)) return fail(failed(r, owner));
-        block = r.block;
+    Block* const block = best_fit(home, rounded_bytes);
+    if (block == nullptr) [[unlikely]] {
+        return malloc_new(home, bytes, rounded_bytes, owner, request);
     }
-    return hand_out(block, bytes, rounded_bytes, owner, request);
+    return hand_out(home, block, bytes, rounded_bytes, owner, request);
 }
 
-// The neighbour is taken in when it is of the same kind; returns its size, or 0.
-u64 CachingAllocator::Impl::merge(Block* block, Block* neighbour) {
+Result<Allocation, AllocFailure> CachingAllocator::Impl::malloc_new(SizeIndex& home, u64 bytes,
+                                                                    u64 rounded_bytes, Owner owner,
+                                                                    u32 request) {
+    Request r{.requested_bytes = bytes, .rounded_bytes = rounded_bytes, .home = &home};
+    if (!obtain(r)) return fail(failed(r, owner));
+    return hand_out(home, r.block, bytes, rounded_bytes, owner, request);
+}
+
+Result<Allocation, AllocFailure> CachingAllocator::Impl::malloc_odd(u64 bytes, Owner owner) {
+    if (bytes == 0) return Allocation{};
+    AllocFailure f = failed({.requested_bytes = bytes}, owner);
+    f.kind = AllocFailure::Kind::absurd_size;
+    return fail(std::move(f));
+}
+
+u64 CachingAllocator::Impl::merge(SizeIndex& home, Block* block, Block* neighbour) {
     if (neighbour == nullptr || neighbour->state != block->state) return 0;
     if (block->state == BlockState::unmapped) {
-        leave_unmapped(neighbour);
+        leave_unmapped(home, neighbour);
     } else {
-        leave_free(neighbour);
+        leave_free(home, neighbour);
     }
     const u64 taken = neighbour->bytes;
     if (neighbour == block->prev) {
@@ -211,14 +224,13 @@ u64 CachingAllocator::Impl::merge(Block* block, Block* neighbour) {
 
 // REQUIRES: the block is in none of the places.
 void CachingAllocator::Impl::complete_free(Block* block) {
-    const StatPool pool = pool_of(block).stat();
-    counters.active.decrease(pool, 1);
-    counters.active_bytes.decrease(pool, block->bytes);
+    SizeIndex& home = home_of(block);
+    const StatPool pool = home.pool.stat();
     counters.requested_bytes.decrease(pool, block->requested_or_age);
     block->state = BlockState::free;
-    const u64 before = merge(block, block->prev);
-    const u64 after = merge(block, block->next);
-    enter_free(block);
+    const u64 before = merge(home, block, block->prev);
+    const u64 after = merge(home, block, block->next);
+    enter_free(home, block);
     if (block->expandable) return;
     // Net changes, as the original counts them: a merge that ends with as many holes is no change.
     const i64 count = (block->is_split() ? 1 : 0) - (before != 0 ? 1 : 0) - (after != 0 ? 1 : 0);

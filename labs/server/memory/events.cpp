@@ -17,7 +17,9 @@ void CachingAllocator::Impl::record_stream(Block* block, StreamId stream) {
 void CachingAllocator::Impl::start_waiting(Block* block) {
     block->state = BlockState::pending;
     print ^= print_of(*block);
-    pending_bytes += block->bytes;
+    const StatPool pool = pool_of(block).stat();
+    counters.active.begin_pending(pool, 1);
+    counters.active_bytes.begin_pending(pool, block->bytes);
     // An event recorded during capture may not be queried; one that cannot be recorded is tried
     // again at the next poll. Until then the block stays out of reach, which is always safe.
     if (capturing || record_events(block)) deferred.push_back(block);
@@ -55,7 +57,9 @@ void CachingAllocator::Impl::event_done(Block* block) {
     elsewhere.erase(block);
     block->used_elsewhere = false;
     print ^= print_of(*block);
-    pending_bytes -= block->bytes;
+    const StatPool pool = pool_of(block).stat();
+    counters.active.end_pending(pool, 1);
+    counters.active_bytes.end_pending(pool, block->bytes);
     complete_free(block);
 }
 

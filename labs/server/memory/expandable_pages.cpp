@@ -34,7 +34,7 @@ CachingAllocator::Impl::Block* CachingAllocator::Impl::find_growable(Request& r)
     hole->expandable = true;
     ranges.push_back(std::move(*range));
     print ^= print_of_segment(hole->address, hole->bytes, hole->home);
-    enter_unmapped(hole);
+    enter_unmapped(*r.home, hole);
     return hole;
 }
 
@@ -61,7 +61,7 @@ CachingAllocator::Impl::Block* CachingAllocator::Impl::grow_expandable(Request& 
         }
         block = hole;  // has taken in what was before it
     }
-    leave_free(block);
+    leave_free(*r.home, block);
     return block;
 }
 
@@ -77,13 +77,13 @@ bool CachingAllocator::Impl::map_front(Request& r, Block* hole, u64 bytes) {
         return false;
     }
     print ^= print_of_pages(mapped->address, mapped->bytes, range.page_bytes);
-    leave_unmapped(hole);
-    if (mapped->bytes < hole->bytes) enter_unmapped(split(hole, mapped->bytes));
+    SizeIndex& home = home_of(hole);
+    leave_unmapped(home, hole);
+    if (mapped->bytes < hole->bytes) enter_unmapped(home, split(hole, mapped->bytes));
     hole->state = BlockState::free;
-    (void)merge(hole, hole->prev);
-    (void)merge(hole, hole->next);
-    enter_free(hole);
-    const SizeIndex& home = home_of(hole);
+    (void)merge(home, hole, hole->prev);
+    (void)merge(home, hole, hole->next);
+    enter_free(home, hole);
     const Pool& pool = home.pool;
     counters.reserved_bytes.increase(pool.stat(), mapped->bytes);
     ++stats.num_device_alloc;
@@ -99,19 +99,19 @@ void CachingAllocator::Impl::unmap(Block* block) {
     const memory::AddressRange gone = range.unmap({block->address, block->bytes});
     if (gone.bytes == 0) return;
     print ^= print_of_pages(gone.address, gone.bytes, range.page_bytes);
-    leave_free(block);
+    SizeIndex& home = home_of(block);
+    leave_free(home, block);
     const u64 before = gone.address - block->address;
     Block* hole = block;
     if (before > 0) {
         hole = split(block, before);
-        enter_free(block);
+        enter_free(home, block);
     }
-    if (gone.bytes < hole->bytes) enter_free(split(hole, gone.bytes));
+    if (gone.bytes < hole->bytes) enter_free(home, split(hole, gone.bytes));
     hole->state = BlockState::unmapped;
-    (void)merge(hole, hole->prev);
-    (void)merge(hole, hole->next);
-    enter_unmapped(hole);
-    const SizeIndex& home = home_of(hole);
+    (void)merge(home, hole, hole->prev);
+    (void)merge(home, hole, hole->next);
+    enter_unmapped(home, hole);
     counters.reserved_bytes.decrease(home.pool.stat(), gone.bytes);
     ++stats.num_device_free;
     if (observer != nullptr) {
@@ -132,7 +132,7 @@ memory::ExpandableSegment& CachingAllocator::Impl::range_of(const Block* block) 
 void CachingAllocator::Impl::drop_expandable(Block* hole) {
     ExpandableSegment& range = range_of(hole);
     OOMLAB_CHECK(hole->bytes == range.bytes);
-    leave_unmapped(hole);
+    leave_unmapped(home_of(hole), hole);
     print ^= print_of_segment(hole->address, hole->bytes, hole->home);
     const auto at = std::find_if(ranges.begin(), ranges.end(),
                                  [&](const auto& other) { return other.get() == &range; });

@@ -69,13 +69,12 @@ u64 CachingAllocator::Impl::private_free_bytes() const {
 }
 
 const AllocatorStats& CachingAllocator::Impl::publish() const {
-    memory::for_each_counter(
-        [&](auto counter, auto published) { stats.*published = (counters.*counter).published(); });
+    counters.publish(stats);
     return stats;
 }
 
 void CachingAllocator::reset_peak_stats() {
-    memory::for_each_counter([&](auto counter, auto) { (impl_->counters.*counter).reset_peak(); });
+    impl_->counters.reset_peaks();
     for (Stat AllocatorStats::*stat :
          {&AllocatorStats::oversize_allocations, &AllocatorStats::oversize_segments}) {
         (impl_->stats.*stat).peak = (impl_->stats.*stat).current;
@@ -90,7 +89,7 @@ void CachingAllocator::replay_totals(const AllocatorStats& before, const Allocat
         OOMLAB_CHECK(from.current == to.current);
         return n * (to.allocated - from.allocated);
     };
-    memory::for_each_counter([&](auto counter, auto published) {
+    memory::Counters::for_each([&](auto counter, auto published) {
         for (const StatPool pool : {kStatSmall, kStatLarge}) {
             (impl_->counters.*counter)
                 .add_to_total(pool, repeated((before.*published)[pool], (after.*published)[pool]));

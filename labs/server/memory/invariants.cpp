@@ -9,9 +9,9 @@ using memory::BlockState;
 
 struct Recount {
     memory::Counters counters;
-    i64 oversize_allocations = 0;
+    AllocatorStats stats;
     std::array<u64, kOwners> owned{};
-    u64 print = 0, pending_bytes = 0, live = 0, free = 0;
+    u64 print = 0, live = 0, free = 0;
 };
 
 // What must hold between a block and the one after it.
@@ -44,11 +44,10 @@ void count_block(Recount& recount, const Block& block, StatPool pool) {
         }
         return;
     }
-    counters.active.increase(pool, 1);
-    counters.active_bytes.increase(pool, block.bytes);
     counters.requested_bytes.increase(pool, block.requested_or_age);
     if (block.state == BlockState::pending) {
-        recount.pending_bytes += block.bytes;
+        counters.active.begin_pending(pool, 1);
+        counters.active_bytes.begin_pending(pool, block.bytes);
         return;
     }
     ++recount.live;
@@ -87,31 +86,32 @@ std::string CachingAllocator::Impl::check_invariants() const {
         if (block->in_use()) recount.print ^= print_of(*block);
         if (block->state == BlockState::allocated) {
             if (live.find(block->address) != block) return "an allocation is not in the map";
-            if (block->bytes >= conf.max_split_bytes) ++recount.oversize_allocations;
+            if (block->bytes >= conf.max_split_bytes)
+                recount.stats.oversize_allocations.increase(1);
         }
         count_block(recount, *block, pool_of(block).stat());
     }
-    return compare_with(recount.counters, recount.oversize_allocations) +
+    recount.counters.publish(recount.stats);
+    return compare_with(recount.stats) +
            (recount.live != live.size() ? "the address map holds what is not allocated; " : "") +
            (recount.free != indexed_blocks() ? "a free block is not in its index; " : "") +
-           (recount.pending_bytes != pending_bytes ? "the pending bytes are wrong; " : "") +
            (recount.owned != owned_bytes ? "the owners do not add up; " : "") +
            (recount.print != print ? "the fingerprint is wrong; " : "");
 }
 
-std::string CachingAllocator::Impl::compare_with(const memory::Counters& recount,
-                                                 i64 oversize_allocations) const {
+std::string CachingAllocator::Impl::compare_with(const AllocatorStats& recount) const {
     std::string broken;
-    memory::for_each_counter([&](auto counter, auto) {
-        const PoolStat is = (counters.*counter).published();
-        const PoolStat counted = (recount.*counter).published();
-        for (std::size_t pool = 0; pool < is.size(); ++pool) {
-            if (is[pool].current != counted[pool].current)
-                broken = "a statistic is not the recount; ";
-            if (is[pool].current > is[pool].peak) broken = "a peak is below its current value; ";
+    const AllocatorStats& is = publish();
+    const auto compare = [&](const PoolStat& kept, const PoolStat& counted) {
+        for (std::size_t pool = 0; pool < kept.size(); ++pool) {
+            if (kept[pool].current != counted[pool].current) broken = "a statistic is wrong; ";
+            if (kept[pool].current > kept[pool].peak) broken = "a peak is below what there is; ";
         }
-    });
-    if (stats.oversize_allocations.current != oversize_allocations) {
+    };
+    memory::Counters::for_each([&](auto, auto place) { compare(is.*place, recount.*place); });
+    compare(is.active, recount.active);
+    compare(is.active_bytes, recount.active_bytes);
+    if (is.oversize_allocations.current != recount.oversize_allocations.current) {
         broken += "the oversize allocations are wrong; ";
     }
     for_each_pool([&](const Pool& pool) {

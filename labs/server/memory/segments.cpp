@@ -84,9 +84,9 @@ void CachingAllocator::Impl::release_segment(Block* block, MaybeError& error) {
         error = std::move(freed.error());
         return;
     }
-    leave_free(block);
+    SizeIndex& home = home_of(block);
+    leave_free(home, block);
     print ^= print_of_segment(block->address, block->bytes, block->home);
-    const SizeIndex& home = home_of(block);
     const Pool& pool = home.pool;
     counters.segment.decrease(pool.stat(), 1);
     counters.reserved_bytes.decrease(pool.stat(), block->bytes);
@@ -255,7 +255,7 @@ AllocFailure CachingAllocator::Impl::failed(const Request& r, Owner owner) {
         f.reserved_bytes + device.context_bytes() + device.graph_bytes() + device.outside_bytes();
     f.largest_free_block_bytes = largest_free();
     f.inactive_split_bytes = static_cast<u64>(counters.inactive_split_bytes.current());
-    f.pending_free_bytes = pending_bytes;
+    f.pending_free_bytes = counters.active_bytes.pending();
     f.owner = owner;
     if (f.kind == AllocFailure::Kind::out_of_memory && r.rounded_bytes != 0) ++stats.num_ooms;
     f.num_alloc_retries = static_cast<u64>(stats.num_alloc_retries);

@@ -4,7 +4,8 @@
 // number of live blocks stays below its highest. Not thread safe.
 #pragma once
 
-#include <vector>
+#include <memory>
+#include <utility>
 
 #include "labs/server/memory/detail/block.hpp"
 
@@ -12,11 +13,11 @@ namespace oomlab::memory {
 
 class AddressMap {
   public:
-    explicit AddressMap(Block* all) : all_(all), slots_(u64{1} << kFirstLog2) {}
+    explicit AddressMap(Block* all) : all_(all), slots_(std::make_unique<Slot[]>(kFirstSlots)) {}
 
     // REQUIRES: its address is not here yet.
     void insert(const Block* block) {
-        if (2 * (size_ + 1) > slots_.size()) grow();
+        if (2 * (size_ + 1) > mask_ + 1) grow();
         place({tag_of(block->address), static_cast<BlockId>(block - all_)});
         ++size_;
     }
@@ -38,6 +39,7 @@ class AddressMap {
 
   private:
     static constexpr u32 kFirstLog2 = 10;
+    static constexpr u64 kFirstSlots = u64{1} << kFirstLog2;
 
     struct Slot {
         u32 tag = 0;
@@ -47,7 +49,6 @@ class AddressMap {
     static u32 tag_of(u64 address) {
         return static_cast<u32>((address >> 9) * 0x9e3779b97f4a7c15ULL >> 32);
     }
-    u64 mask() const { return slots_.size() - 1; }
     u64 home_of(u32 tag) const { return tag >> shift_; }
     // Where it is, or the empty slot that shows it is not here.
     u64 locate(u64 address) const {
@@ -55,20 +56,20 @@ class AddressMap {
         u64 at = home_of(tag);
         while (slots_[at].id != 0) {
             if (slots_[at].tag == tag && all_[slots_[at].id].address == address) break;
-            at = (at + 1) & mask();
+            at = (at + 1) & mask_;
         }
         return at;
     }
     void place(Slot slot) {
         u64 at = home_of(slot.tag);
-        while (slots_[at].id != 0) at = (at + 1) & mask();
+        while (slots_[at].id != 0) at = (at + 1) & mask_;
         slots_[at] = slot;
     }
     // Entries behind the gap move up as far as their home allows.
     void close_gap(u64 gap) {
-        for (u64 at = (gap + 1) & mask(); slots_[at].id != 0; at = (at + 1) & mask()) {
-            const u64 from_home = (at - home_of(slots_[at].tag)) & mask();
-            const u64 from_gap = (at - gap) & mask();
+        for (u64 at = (gap + 1) & mask_; slots_[at].id != 0; at = (at + 1) & mask_) {
+            const u64 from_home = (at - home_of(slots_[at].tag)) & mask_;
+            const u64 from_gap = (at - gap) & mask_;
             if (from_home < from_gap) continue;
             slots_[gap] = slots_[at];
             gap = at;
@@ -76,16 +77,19 @@ class AddressMap {
         slots_[gap] = {};
     }
     void grow() {
-        std::vector<Slot> old(slots_.size() * 2);
-        old.swap(slots_);
+        const u64 before = mask_ + 1;
+        auto old = std::move(slots_);
+        slots_ = std::make_unique<Slot[]>(2 * before);
+        mask_ = 2 * before - 1;
         --shift_;
-        for (const Slot& slot : old) {
-            if (slot.id != 0) place(slot);
+        for (u64 at = 0; at < before; ++at) {
+            if (old[at].id != 0) place(old[at]);
         }
     }
 
     Block* all_;
-    std::vector<Slot> slots_;
+    std::unique_ptr<Slot[]> slots_;
+    u64 mask_ = kFirstSlots - 1;
     u32 shift_ = 32 - kFirstLog2;
     u64 size_ = 0;
 };

@@ -69,16 +69,26 @@ struct CachingAllocator::Impl {
     // [WARM PATH] caching_allocator.cpp
     Result<Allocation, AllocFailure> malloc(u64 bytes, StreamId stream, Owner owner, u32 request);
     void free(u64 address);
-    SizeIndex& home_for(u64 rounded_bytes, StreamId stream);
+    Result<Allocation, AllocFailure> malloc_new(SizeIndex& home, u64 bytes, u64 rounded_bytes,
+                                                Owner owner, u32 request);
+    Result<Allocation, AllocFailure> malloc_odd(u64 bytes, Owner owner);
+    SizeIndex& home_for(u64 rounded_bytes, StreamId stream) {
+        // Nearly always the one used last; those of the default pools are never gone.
+        SizeIndex* const last = last_home[memory::is_small(rounded_bytes) ? 0 : 1];
+        if (last != nullptr && last->stream == stream && capture_pool == 0) return *last;
+        return find_home(rounded_bytes, stream);
+    }
+    SizeIndex& find_home(u64 rounded_bytes, StreamId stream);
     SizeIndex& add_home(Pool& pool, StreamId stream);
     Block* best_fit(SizeIndex& home, u64 rounded_bytes);
     Block* expandable_fit(const SizeIndex& home, Block* found) const;
-    bool should_split(const Block& block, u64 rounded_bytes) const;
+    bool should_split(const Block& block, const Pool& pool, u64 rounded_bytes) const;
     Block* split(Block* block, u64 front_bytes);
-    Allocation hand_out(Block* block, u64 requested_bytes, u64 rounded_bytes, Owner owner,
-                        u32 request);
+    Allocation hand_out(SizeIndex& home, Block* block, u64 requested_bytes, u64 rounded_bytes,
+                        Owner owner, u32 request);
     void complete_free(Block* block);
-    u64 merge(Block* block, Block* neighbour);
+    // The neighbour is taken in when it is of the same kind; returns its size, or 0.
+    u64 merge(SizeIndex& home, Block* block, Block* neighbour);
     SizeIndex& home_of(const Block* block) const { return *homes[block->home]; }
     Pool& pool_of(const Block* block) const { return home_of(block).pool; }
 
@@ -116,7 +126,7 @@ struct CachingAllocator::Impl {
     // [INSPECTION] inspect.cpp
     std::vector<const Block*> blocks_by_address() const;
     std::string check_invariants() const;  // invariants.cpp
-    std::string compare_with(const memory::Counters& recount, i64 oversize_allocations) const;
+    std::string compare_with(const AllocatorStats& recount) const;
     u64 indexed_blocks() const;
     std::vector<SegmentInfo> snapshot() const;
     u64 largest_free() const;
@@ -131,19 +141,18 @@ struct CachingAllocator::Impl {
         }
     }
 
-    // [PLACES]
-    void enter_free(Block* block) {
+    // [PLACES] The home is the block's own: neighbours share it.
+    static void enter_free(SizeIndex& home, Block* block) {
         block->state = BlockState::free;
-        SizeIndex& home = home_of(block);
         block->requested_or_age = home.pool.lookups;
         home.insert(block);
     }
-    void leave_free(Block* block) { home_of(block).erase(block); }
-    void enter_unmapped(Block* block) {
+    static void leave_free(SizeIndex& home, Block* block) { home.erase(block); }
+    static void enter_unmapped(SizeIndex& home, Block* block) {
         block->state = BlockState::unmapped;
-        home_of(block).unmapped.insert(block);
+        home.unmapped.insert(block);
     }
-    void leave_unmapped(Block* block) { home_of(block).unmapped.erase(block); }
+    static void leave_unmapped(SizeIndex& home, Block* block) { home.unmapped.erase(block); }
 
     // [FINGERPRINT] Segments, mapped pages, and blocks in use; what is free is what they leave,
     // since free neighbours are always merged. Each is added and removed by the same xor.
@@ -170,7 +179,8 @@ struct CachingAllocator::Impl {
 
     memory::BlockArena arena;
     memory::AddressMap live{arena.all()};
-    std::vector<SizeIndex*> homes;  // by id; null: gone with its private pool
+    std::vector<SizeIndex*> homes;          // by id; null: gone with its private pool
+    std::array<SizeIndex*, 2> last_home{};  // of the small and the large default pool
     Pool small{.small = true}, large{.small = false};
     std::map<u32, memory::PrivatePool> private_pools;
 
@@ -187,7 +197,6 @@ struct CachingAllocator::Impl {
     std::map<StreamId, std::deque<Waiting>> waiting;  // by the stream waited for, oldest first
     u64 outstanding = 0;                              // entries of waiting
     std::vector<Block*> deferred;                     // freed during capture: no event yet
-    u64 pending_bytes = 0;
     std::vector<std::unique_ptr<memory::ExpandableSegment>> ranges;
     std::vector<std::unique_ptr<memory::ExpandableSegment>>
         unclosed;  // tried again at each release

@@ -1,8 +1,8 @@
-// The statistics as they are kept while running: nine figures, each for the small and the large
-// pool. What can be worked out is not kept: "all" is the sum of the two, and what was ever freed is
-// what was ever allocated less what is there. Only peaks of the sum are a figure of their own.
+// The statistics as they are kept while running. What can be worked out is not kept: "all" is the
+// sum of the small and the large pool, what was ever freed is what was ever allocated less what is
+// there, and active is allocated plus pending. Only peaks are figures of their own.
 //
-// A malloc raises five of them and a free lowers five: this is a good part of what they cost.
+// A malloc raises three of them and a free lowers three: a good part of what they cost.
 #pragma once
 
 #include <algorithm>
@@ -51,25 +51,72 @@ class Counter {
     std::array<i64, 3> peak_{};               // by StatPool
 };
 
-struct Counters {
-    Counter allocation, allocated_bytes, active, active_bytes, requested_bytes;
-    Counter inactive_split, inactive_split_bytes, segment, reserved_bytes;
+// Allocated and pending together. While nothing is pending its peak is that of allocated.
+class ActiveCounter {
+  public:
+    explicit ActiveCounter(const Counter& allocated) : allocated_(allocated) {}
+
+    // To be called after a rise of allocated while something is pending.
+    void note_peak() {
+        const PoolStat allocated = allocated_.published(), pending = pending_.published();
+        for (std::size_t pool = 0; pool < peak_.size(); ++pool) {
+            peak_[pool] = std::max(peak_[pool], allocated[pool].current + pending[pool].current);
+        }
+    }
+    void begin_pending(StatPool pool, u64 n) { pending_.increase(pool, n); }
+    void end_pending(StatPool pool, u64 n) { pending_.decrease(pool, n); }
+    void reset_peak() {
+        peak_ = {};
+        note_peak();
+    }
+    PoolStat published() const {
+        PoolStat stat = allocated_.published();
+        const PoolStat pending = pending_.published();
+        for (std::size_t pool = 0; pool < stat.size(); ++pool) {
+            stat[pool].current += pending[pool].current;
+            stat[pool].freed -= pending[pool].current;
+            stat[pool].peak = std::max(stat[pool].peak, peak_[pool]);
+        }
+        return stat;
+    }
+    u64 pending() const { return static_cast<u64>(pending_.current()); }
+
+  private:
+    const Counter& allocated_;
+    Counter pending_;
+    std::array<i64, 3> peak_{};
 };
 
-// Each counter with its place in the published statistics.
-template <class Visit>
-void for_each_counter(Visit visit) {
-    using C = Counters;
-    using S = AllocatorStats;
-    visit(&C::allocation, &S::allocation);
-    visit(&C::allocated_bytes, &S::allocated_bytes);
-    visit(&C::active, &S::active);
-    visit(&C::active_bytes, &S::active_bytes);
-    visit(&C::requested_bytes, &S::requested_bytes);
-    visit(&C::inactive_split, &S::inactive_split);
-    visit(&C::inactive_split_bytes, &S::inactive_split_bytes);
-    visit(&C::segment, &S::segment);
-    visit(&C::reserved_bytes, &S::reserved_bytes);
-}
+struct Counters {
+    Counters() = default;
+    Counters(const Counters&) = delete;
+    Counters& operator=(const Counters&) = delete;
+
+    Counter allocation, allocated_bytes, requested_bytes;
+    Counter inactive_split, inactive_split_bytes, segment, reserved_bytes;
+    ActiveCounter active{allocation}, active_bytes{allocated_bytes};
+
+    void publish(AllocatorStats& stats) const {
+        stats.active = active.published();
+        stats.active_bytes = active_bytes.published();
+        for_each([&](auto counter, auto place) { stats.*place = (this->*counter).published(); });
+    }
+    void reset_peaks() {
+        for_each([&](auto counter, auto) { (this->*counter).reset_peak(); });
+        active.reset_peak();
+        active_bytes.reset_peak();
+    }
+    // Those that are kept, each with its place in the published statistics.
+    template <class Visit>
+    static void for_each(Visit visit) {
+        visit(&Counters::allocation, &AllocatorStats::allocation);
+        visit(&Counters::allocated_bytes, &AllocatorStats::allocated_bytes);
+        visit(&Counters::requested_bytes, &AllocatorStats::requested_bytes);
+        visit(&Counters::inactive_split, &AllocatorStats::inactive_split);
+        visit(&Counters::inactive_split_bytes, &AllocatorStats::inactive_split_bytes);
+        visit(&Counters::segment, &AllocatorStats::segment);
+        visit(&Counters::reserved_bytes, &AllocatorStats::reserved_bytes);
+    }
+};
 
 }  // namespace oomlab::memory
