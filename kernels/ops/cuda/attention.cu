@@ -29,7 +29,7 @@ __device__ inline float block_max(float x) {
 }
 
 template <class T, class C>
-__global__ void __launch_bounds__(kThreads) attention_kernel1(AttentionShape<T, C> s) {
+__global__ void __launch_bounds__(kThreads, 8) attention_kernel1(AttentionShape<T, C> s) {
     __shared__ float q[kDimMax];
     __shared__ float weight[kThreads];
     const u32 row = blockIdx.x / s.heads, head = blockIdx.x % s.heads;

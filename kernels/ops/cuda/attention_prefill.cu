@@ -41,7 +41,7 @@ __device__ inline bool find_place(const std::int32_t* row_begin, u32 seqs, u32 i
 }
 
 template <class T, class C, u32 kDim>
-__global__ void __launch_bounds__(kThreads) prefill_kernel2(AttentionShape<T, C> s) {
+__global__ void __launch_bounds__(kThreads, 2) prefill_kernel2(AttentionShape<T, C> s) {
     alignas(16) __shared__ T keys[kTile][kDim + kPad];
     alignas(16) __shared__ T values[kTile][kDim + kPad];
     constexpr u32 kSteps = kDim / 16;   // of q times k
