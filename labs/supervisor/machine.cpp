@@ -63,8 +63,8 @@ std::vector<Finding> host_limit() {
         const bool scope = way.name == "systemd scope";
         Finding f{"host limit", Health::info, way.name + ": not usable here", way.reason};
         if (way.usable && scope) {
-            f.what = way.name + (found ? ": possible, not needed" : ": possible, untested");
-            f.why = "tried for real only by the first run with a host limit";
+            f.what = way.name + (found ? ": possible, not needed" : ": will be used, untested on this machine");
+            f.why = "systemd-run --user --scope is tried by the first run with a host limit";
         } else if (way.usable) {
             f.health = Health::good;
             f.what = way.name + (found ? ": works, not needed" : ": works, will be used");
@@ -74,7 +74,7 @@ std::vector<Finding> host_limit() {
     }
     if (!found) {
         all.push_back({"host limit", Health::limited,
-                       "no real 137 on this machine: only the stand-in, which is labelled as one",
+                       "no real 137 on this machine: only the stand-in, labelled as one",
                        "run oomlab as root, from a login session with systemd, or in a container started "
                        "with --privileged"});
     }

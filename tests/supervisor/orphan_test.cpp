@@ -75,10 +75,12 @@ int start_supervisor(const std::string& trace, const std::string& limit_mib) {
 
 void pass_ms(i64 ms) { ::poll(nullptr, 0, static_cast<int>(ms)); }
 
-// Three processes name the trace when all is up: the supervisor, its fork the janitor, the victim.
+// Three processes name the trace when all is up: the supervisor, its fork the janitor, the victim,
+// which is another fork until it has become its own program.
 bool wait_until_up(const std::string& mark) {
-    for (int waited = 0; waited < kCleanUpMs && living(mark) < 3; waited += 2) pass_ms(2);
-    return living(mark) == 3;
+    const auto up = [&] { return living(mark) == 3 && living(mark, OOMLAB_TEST_VICTIM) == 1; };
+    for (int waited = 0; waited < kCleanUpMs && !up(); waited += 2) pass_ms(2);
+    return up();
 }
 
 bool becomes_clean(const TempDir& dir, int pid, const std::string& mark) {

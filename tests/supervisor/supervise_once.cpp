@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
     options.trace_path = argv[2];
     options.trace_sizes = {256 * kKiB, 256 * kKiB};
     options.temporary_trace = true;
+    options.may_reexec = true;
     const u64 mib = std::strtoull(argv[3], nullptr, 10);
     if (mib > 0) options.host_memory_limit_bytes = mib * kMiB;
     options.args = {argv[2]};
