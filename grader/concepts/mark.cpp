@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kBothShare = 0.25;
 constexpr double kBonusMax = 0.15;
+constexpr double kNearlyAll = 85;
 constexpr double kThrownTogether = 12;  // the most that a heap of words can earn
 
 struct Reading {
@@ -23,6 +24,7 @@ struct Reading {
     std::vector<bool> reported;  // somebody's opinion, a mistake quoted: not the writer's own claim
     std::vector<bool> warned;    // says that what stands here is wrong
     std::vector<bool> copied;
+    bool names_count = false;
 };
 
 std::vector<bool> sentences_with(std::string_view set, const Text& text, const Occurrences& found, const Vocabulary& vocabulary) {
@@ -76,7 +78,7 @@ ConceptMark judge(const Concept& c, const Reading& r, const Vocabulary& vocabula
     };
     const auto weak_place = [&](const Hit& h) {
         return std::any_of(h.sentences.begin(), h.sentences.end(), [&](u32 s) {
-            return r.prose.list[s] || r.prose.empty[s] || r.reported[s] || r.text.sentences[s].question;
+            return (r.prose.list[s] && !r.names_count) || r.prose.empty[s] || r.reported[s] || r.text.sentences[s].question;
         });
     };
     const auto copied_place = [&](const Hit& h) {
@@ -149,7 +151,13 @@ ConceptMark judge(const Concept& c, const Reading& r, const Vocabulary& vocabula
     return m;
 }
 
-std::vector<Caught> misconceptions(const Rubric& rubric, const Reading& r, double& penalty, double& cap) {
+struct Damage {
+    double penalty = 0;
+    double cap = 100;
+    bool fatal = false;
+};
+
+std::vector<Caught> misconceptions(const Rubric& rubric, const Reading& r, Damage& damage) {
     std::vector<Caught> out;
     for (const Misconception& m : rubric.misconceptions) {
         bool caught = false;
@@ -164,8 +172,9 @@ std::vector<Caught> misconceptions(const Rubric& rubric, const Reading& r, doubl
             }
         }
         if (!caught) continue;
-        penalty += m.penalty;
-        cap = std::min(cap, m.cap);
+        damage.penalty += m.penalty;
+        damage.cap = std::min(damage.cap, m.cap);
+        damage.fatal = damage.fatal || m.fatal;
     }
     return out;
 }
@@ -195,7 +204,7 @@ Mark mark_text(const Rubric& rubric, const Text& text) {
     std::vector<bool> copied = copied_sentences(rubric, text);
     std::vector<bool> warned = sentences_with("warning", text, found, vocabulary);
     const Reading r{text,           std::move(found),    std::move(stance), std::move(prose), std::move(reported),
-                    std::move(warned), std::move(copied)};
+                    std::move(warned), std::move(copied),    rubric.names_count};
 
     double earned = 0, possible = 0, bonus = 0;
     u32 contradicted = 0, stated = 0;
@@ -214,14 +223,18 @@ Mark mark_text(const Rubric& rubric, const Text& text) {
     const double share = possible == 0 ? 0 : (earned + std::min(bonus, kBonusMax * possible)) / possible;
     double score = 100 * std::pow(std::min(1.0, share / rubric.full), rubric.exponent);
 
-    double penalty = 0, cap = 100;
-    mark.misconceptions = misconceptions(rubric, r, penalty, cap);
-    score = std::min(std::max(0.0, score - penalty), cap);
-    if (contradicted > 0) {
-        // An answer that denies what it should say knows the words only.
-        const double weight = static_cast<double>(contradicted) / static_cast<double>(contradicted + stated);
-        score *= weight >= 0.5 ? 0.15 : 1 - weight;
-    }
+    Damage damage;
+    mark.misconceptions = misconceptions(rubric, r, damage);
+    // One slip in an answer that is right in nearly everything costs points; it does not sink it.
+    const bool slip = mark.misconceptions.size() == 1 && !damage.fatal && score >= kNearlyAll;
+    score = std::max(0.0, score - damage.penalty);
+    if (!slip) score = std::min(score, damage.cap);
+    // An answer that denies what it should say knows the words only.
+    const double denied = contradicted == 0 ? 0 : static_cast<double>(contradicted) / static_cast<double>(contradicted + stated);
+    if (denied >= 0.5)
+        score *= 0.15;
+    else if (denied > 0.3)
+        score *= 1 - denied;
     if (r.prose.shuffled()) {
         score = std::min(score, kThrownTogether);
         mark.notes.emplace_back("the words do not stand in the order of sentences");

@@ -73,7 +73,7 @@ Prose judge_prose(const Text& text, const Occurrences& found, const Vocabulary& 
         u32 length = 0, function_words = 0, relations = 0;
         for (u32 t = s.first; t < s.last; ++t) {
             const Token& token = text.tokens[t];
-            if (t > s.first && token.before >= Break::comma) {
+            if (t > s.first && token.before == Break::comma) {
                 items.push_back(length);
                 length = 0;
             }

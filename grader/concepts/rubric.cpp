@@ -82,6 +82,7 @@ Misconception read_misconception(const toml::table& table, const std::string& fi
     read_patterns(r, "any", vocabulary, m.any);
     m.penalty = r.number("penalty", 10, 0, 100);
     m.cap = r.number("cap", 100, 0, 100);
+    m.fatal = r.flag("fatal", false);
     m.dangerous = r.flag("dangerous", false);
     m.reply = r.text("reply", "");
     skip = r.texts("skip");

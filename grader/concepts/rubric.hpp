@@ -35,7 +35,8 @@ struct Misconception {
     std::string id;
     std::vector<Pattern> any;
     double penalty = 15;  // points of 100
-    double cap = 100;     // the score can be no higher
+    double cap = 100;     // the score can be no higher, unless nearly all else is right and this stands alone
+    bool fatal = false;    // the cap holds whatever else is right
     bool dangerous = false;
     std::string reply;    // the correction
 };

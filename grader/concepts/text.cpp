@@ -230,7 +230,14 @@ class Tokenizer {
             }
             case '!': end_sentence(false); return;
             case '?': end_sentence(true); return;
-            case ';': case ':': case '(': case ')': part(Break::clause); return;
+            case '(':
+                if (at_ < in_.size() && in_[at_] == ')') {  // memory_summary()
+                    ++at_;
+                    return;
+                }
+                part(Break::clause);
+                return;
+            case ';': case ':': case ')': part(Break::clause); return;
             case ',': case '"': part(Break::comma); return;
             case '-':
                 if (begin > 0 && is_space(static_cast<unsigned char>(in_[begin - 1])) && at_ < in_.size() && is_space(static_cast<unsigned char>(in_[at_])))
@@ -353,8 +360,11 @@ std::string printable(std::string_view text, std::size_t limit) {
 std::string Text::quote(u32 sentence, std::size_t limit) const {
     if (sentence >= sentences.size()) return {};
     const Sentence& s = sentences[sentence];
-    const u32 begin = tokens[s.first].begin;
-    const u32 end = tokens[s.last - 1].end;
+    u32 begin = tokens[s.first].begin;
+    u32 end = tokens[s.last - 1].end;
+    const auto inside = [&](u32 at) { return at < original.size() && (static_cast<unsigned char>(original[at]) & 0xC0U) == 0x80U; };
+    while (begin > 0 && inside(begin)) --begin;
+    while (inside(end)) ++end;
     return printable(std::string_view(original).substr(begin, end - begin), limit);
 }
 
