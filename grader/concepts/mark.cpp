@@ -14,6 +14,7 @@ namespace {
 constexpr double kBothShare = 0.25;
 constexpr double kBonusMax = 0.15;
 constexpr double kNearlyAll = 85;
+constexpr double kBothWays = 32;
 constexpr double kThrownTogether = 12;  // the most that a heap of words can earn
 
 struct Reading {
@@ -239,8 +240,12 @@ Mark mark_text(const Rubric& rubric, const Text& text) {
         score = std::min(score, kThrownTogether);
         mark.notes.emplace_back("the words do not stand in the order of sentences");
     }
+    if (r.prose.hedged_share >= 0.5 && text.sentences.size() > 1) {
+        score = std::min(score, kBothWays);
+        mark.notes.emplace_back("it has most things both ways: choose one and say why");
+    }
     const bool heap = r.prose.list_share > 0.5 && r.prose.list_items >= (rubric.names_count ? 9U : 6U);
-    if (heap || r.prose.empty_share > 0.6) {
+    if (heap || (r.prose.empty_share >= 0.5 && text.sentences.size() > 1)) {
         score = std::min(score * 0.4, kThrownTogether);
         mark.notes.emplace_back("names without statements: write each as a sentence and it will count");
     }

@@ -215,7 +215,7 @@ Stance::Stance(const Text& text, const Occurrences& found, const Vocabulary& voc
         while (b + 1 < end && b + 1 - s.last <= reach) {
             const Token& t = text.tokens[b + 1];
             if (t.word == "->" || t.word == "instead" || t.word == "as" || t.word == "bc" || t.word == "then") break;
-            if (t.word == "and" && b + 2 < end && stop[b + 2]) break;
+            if (t.word == "and" && (narrow || (b + 2 < end && stop[b + 2]))) break;
             if (t.before == Break::comma && (narrow || stop[b + 1] || !goes_on_as_list(text, b + 1, end))) break;
             if (t.word == "or" || t.word == "nor") reach = kListReach;
             ++b;

@@ -42,6 +42,19 @@ bool impossible(Kind a, Kind b, bool parted, std::string_view first, std::string
     return false;
 }
 
+std::vector<u32> count_in_sentences(std::string_view set, const Text& text, const Occurrences& found, const Vocabulary& vocabulary) {
+    std::vector<u32> out(text.sentences.size(), 0);
+    const i64 id = vocabulary.set_id(set);
+    if (id < 0) return out;
+    i64 last = -1;
+    for (const Span& s : found.of_set[static_cast<std::size_t>(id)]) {
+        if (static_cast<i64>(s.first) <= last) continue;
+        last = s.last;
+        ++out[text.tokens[s.first].sentence];
+    }
+    return out;
+}
+
 }  // namespace
 
 bool is_function_word(std::string_view word) {
@@ -56,15 +69,15 @@ Prose judge_prose(const Text& text, const Occurrences& found, const Vocabulary& 
     const std::size_t n = text.sentences.size();
     out.list.assign(n, false);
     out.empty.assign(n, false);
-    std::vector<u32> fluff(n, 0);
-    if (const i64 id = vocabulary.set_id("fluff"); id >= 0) {
-        i64 last = -1;
-        for (const Span& s : found.of_set[static_cast<std::size_t>(id)]) {
-            if (static_cast<i64>(s.first) <= last) continue;
-            last = s.last;
-            ++fluff[text.tokens[s.first].sentence];
-        }
+    const std::vector<u32> fluff = count_in_sentences("fluff", text, found, vocabulary);
+    const std::vector<u32> hedges = count_in_sentences("hedge", text, found, vocabulary);
+    out.hedged.assign(n, false);
+    std::size_t hedged = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        out.hedged[i] = hedges[i] > 0;
+        hedged += hedges[i] > 0 ? 1 : 0;
     }
+    out.hedged_share = n == 0 ? 0 : static_cast<double>(hedged) / static_cast<double>(n);
     std::size_t list_tokens = 0, empties = 0, determiners = 0;
     double bad = 0;
     for (std::size_t i = 0; i < n; ++i) {

@@ -11,15 +11,17 @@ namespace oomlab::grader {
 struct Prose {
     std::vector<bool> list;   // the sentence is a row of terms without a statement
     std::vector<bool> empty;  // the sentence praises or announces, and states nothing
+    std::vector<bool> hedged; // the sentence has it both ways
     u32 list_items = 0;
     double list_share = 0;    // of all tokens
     double empty_share = 0;   // of all sentences
+    double hedged_share = 0;  // of all sentences
     double disorder = 0;      // share of function words that stand where none can stand, 0..1
     u32 order_evidence = 0;   // function words that the figure rests on
     bool shuffled() const { return order_evidence >= 8 && disorder > 0.2; }
 };
 
-// Uses the set `fluff` when the vocabulary defines it.
+// Uses the sets `fluff` and `hedge` when the vocabulary defines them.
 Prose judge_prose(const Text& text, const Occurrences& found, const Vocabulary& vocabulary);
 
 bool is_function_word(std::string_view word);

@@ -22,7 +22,7 @@ constexpr std::array<Folded, 30> kFold = {{
     {"\xE2\x86\x92", "->"}, {"\xE2\x87\x92", "->"},  {"\xE2\x86\x91", " up"}, {"\xE2\x86\x93", "dn "},
     {"\xE2\x86\x97", " up"}, {"\xE2\x86\x98", "dn "}, {"\xE2\x89\xA5", ">="}, {"\xE2\x89\xA4", "<="},
     {"\xE2\x89\x88", "~"},  {"\xE2\x80\xA2", "\n* "}, {"\xC3\x97", "x"},     {"\xC2\xA0", " "},
-    {"\xE2\x88\x92", "-"},  {"\xE2\x88\x86", " "},   {"\xE2\x9C\x93", " "},  {"\xE2\x80\x8B", " "},
+    {"\xE2\x88\x92", "  -"},  {"\xE2\x88\x86", " "},   {"\xE2\x9C\x93", " "},  {"\xE2\x80\x8B", " "},
     {"\xE2\x89\xA0", "!="}, {"\xC3\xA9", "e"},       {"\xC3\xAF", "i"},      {"\xC2\xAB", "\""},
     {"\xC2\xBB", "\""},     {"\xE2\x87\x91", " up"},
 }};
@@ -66,9 +66,10 @@ const std::unordered_map<std::string, std::vector<std::string>>& contractions() 
     return map;
 }
 
+// Never the end of a sentence; `etc` and the like are, when a capital follows.
+bool always_abbreviation(std::string_view word) { return word == "e.g" || word == "i.e" || word == "vs" || word == "cf" || word == "incl"; }
 bool abbreviation(std::string_view word) {
-    constexpr std::array<std::string_view, 12> kAbbreviations = {"e.g", "i.e", "etc", "vs", "cf", "approx",
-                                                                 "ca", "incl", "no", "fig", "resp", "max"};
+    constexpr std::array<std::string_view, 6> kAbbreviations = {"etc", "approx", "ca", "fig", "resp", "max"};
     return std::find(kAbbreviations.begin(), kAbbreviations.end(), word) != kAbbreviations.end();
 }
 
@@ -107,14 +108,21 @@ class Tokenizer {
             std::isalpha(static_cast<unsigned char>(in_[at_ + 2])) != 0) {
             return flag();
         }
-        if (is_word_char(static_cast<unsigned char>(c)) || starts_fraction()) return word();
+        if (is_word_char(static_cast<unsigned char>(c)) || starts_fraction() || starts_negative()) return word();
         punctuation();
+    }
+
+    bool digit_at(std::size_t p) const { return p < in_.size() && std::isdigit(static_cast<unsigned char>(in_[p])) != 0; }
+
+    // "-0.04" and "-20%" after a space are figures with a sign.
+    bool starts_negative() const {
+        return in_[at_] == '-' && at_ > 0 && (is_space(static_cast<unsigned char>(in_[at_ - 1])) || in_[at_ - 1] == '(') &&
+               (digit_at(at_ + 1) || (at_ + 1 < in_.size() && in_[at_ + 1] == '.' && digit_at(at_ + 2)));
     }
 
     // ".05" after a space is a figure, not the end of a sentence.
     bool starts_fraction() const {
-        return in_[at_] == '.' && at_ + 1 < in_.size() && std::isdigit(static_cast<unsigned char>(in_[at_ + 1])) != 0 &&
-               (at_ == 0 || is_space(static_cast<unsigned char>(in_[at_ - 1])) || in_[at_ - 1] == '-');
+        return in_[at_] == '.' && digit_at(at_ + 1) && (at_ == 0 || is_space(static_cast<unsigned char>(in_[at_ - 1])) || in_[at_ - 1] == '-');
     }
 
     void newline() {
@@ -169,6 +177,7 @@ class Tokenizer {
                 has_digit = has_digit || std::isdigit(c) != 0;
                 has_alpha = has_alpha || std::isalpha(c) != 0 || c >= 0x80;
                 joined = joined || c == '_';
+            } else if (c == '-' && at_ == begin) {
             } else if (c == '\'' && more) {
             } else if (c == '.' && more) {
                 // 0.94, memory.events, torch.cuda.x; but "end.Next" is rare enough to ignore.
@@ -218,8 +227,9 @@ class Tokenizer {
                 return;
             case '.': {
                 const bool ends = at_ >= in_.size() || is_space(static_cast<unsigned char>(in_[at_])) || in_[at_] == '"' || in_[at_] == ')' || in_[at_] == '.';
-                const bool abbreviated = !text_.tokens.empty() && abbreviation(text_.tokens.back().word) &&
-                                         at_ + 1 < in_.size() && std::isupper(static_cast<unsigned char>(in_[at_ + 1])) == 0;
+                const std::string_view before = text_.tokens.empty() ? std::string_view() : std::string_view(text_.tokens.back().word);
+                const bool capital_next = at_ + 1 < in_.size() && std::isupper(static_cast<unsigned char>(in_[at_ + 1])) != 0;
+                const bool abbreviated = at_ < in_.size() && (always_abbreviation(before) || (abbreviation(before) && !capital_next));
                 if (rest.substr(0, 3) == "...") {
                     while (at_ < in_.size() && in_[at_] == '.') ++at_;
                     part(Break::comma);

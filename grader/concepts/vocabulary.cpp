@@ -302,6 +302,18 @@ Occurrences Vocabulary::find(const Text& text) const {
         if (t.word.size() >= 3)
             if (const auto it = by_prefix_.find(t.word.substr(0, 3)); it != by_prefix_.end()) try_all(it->second, i);
     }
+    // A longer term of the same set wins over what it contains ("cache without eviction", "eviction").
+    for (std::vector<Span>& spans : out.of_set) {
+        std::vector<Span> kept;
+        u32 reach = 0;
+        std::stable_sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.first != b.first ? a.first < b.first : a.last > b.last; });
+        for (const Span& s : spans) {
+            if (!kept.empty() && s.last <= reach) continue;
+            reach = s.last;
+            kept.push_back(s);
+        }
+        spans = std::move(kept);
+    }
     return out;
 }
 
