@@ -26,6 +26,7 @@ struct Reading {
     std::vector<bool> warned;    // says that what stands here is wrong
     std::vector<bool> copied;
     bool names_count = false;
+    bool questions_count = false;
 };
 
 std::vector<bool> sentences_with(std::string_view set, const Text& text, const Occurrences& found, const Vocabulary& vocabulary) {
@@ -34,6 +35,19 @@ std::vector<bool> sentences_with(std::string_view set, const Text& text, const O
     if (id >= 0)
         for (const Span& s : found.of_set[static_cast<std::size_t>(id)]) out[text.tokens[s.first].sentence] = true;
     return out;
+}
+
+// Under a heading such as "Common mistakes" nothing is advice.
+void mark_warned_sections(const Text& text, const Occurrences& found, const Vocabulary& vocabulary, std::vector<bool>& reported) {
+    const i64 id = vocabulary.set_id("warning_heading");
+    if (id < 0) return;
+    for (const Span& s : found.of_set[static_cast<std::size_t>(id)]) {
+        const u32 section = text.tokens[s.first].section;
+        const u32 heading = text.tokens[s.first].sentence;
+        const u32 first = text.sentences[heading].first;
+        if (section == 0 || (first > 0 && text.tokens[first - 1].section == section)) continue;
+        for (u32 i = heading; i < text.sentences.size() && text.tokens[text.sentences[i].first].section == section; ++i) reported[i] = true;
+    }
 }
 
 // Sentences that repeat the question or the model answer, by runs of five words.
@@ -79,7 +93,7 @@ ConceptMark judge(const Concept& c, const Reading& r, const Vocabulary& vocabula
     };
     const auto weak_place = [&](const Hit& h) {
         return std::any_of(h.sentences.begin(), h.sentences.end(), [&](u32 s) {
-            return (r.prose.list[s] && !r.names_count) || r.prose.empty[s] || r.reported[s] || r.text.sentences[s].question;
+            return (r.prose.list[s] && !r.names_count) || r.prose.empty[s] || r.reported[s] || (r.text.sentences[s].question && !r.questions_count);
         });
     };
     const auto copied_place = [&](const Hit& h) {
@@ -149,6 +163,7 @@ ConceptMark judge(const Concept& c, const Reading& r, const Vocabulary& vocabula
     if (m.state == State::both && opposed) m.rule += "  against  " + others.front().pattern->source;
     m.where = r.text.quote(r.text.tokens[at].sentence);
     m.line = r.text.line_of(at);
+    m.token = at;
     return m;
 }
 
@@ -169,7 +184,7 @@ std::vector<Caught> misconceptions(const Rubric& rubric, const Reading& r, Damag
                                            (h.sentence + 1U < r.warned.size() && r.warned[h.sentence + 1]);
                 if (!counts || caught || told_as_wrong || r.text.sentences[h.sentence].question) continue;
                 caught = true;
-                out.push_back({m.id, r.text.quote(h.sentence), m.reply, p.source, r.text.line_of(h.first), m.dangerous});
+                out.push_back({m.id, r.text.quote(h.sentence), m.reply, p.source, r.text.line_of(h.first), h.first, m.dangerous});
             }
         }
         if (!caught) continue;
@@ -202,10 +217,12 @@ Mark mark_text(const Rubric& rubric, const Text& text) {
     Stance stance(text, found, vocabulary);
     Prose prose = judge_prose(text, found, vocabulary);
     std::vector<bool> reported = sentences_with("reported", text, found, vocabulary);
+    mark_warned_sections(text, found, vocabulary, reported);
     std::vector<bool> copied = copied_sentences(rubric, text);
     std::vector<bool> warned = sentences_with("warning", text, found, vocabulary);
     const Reading r{text,           std::move(found),    std::move(stance), std::move(prose), std::move(reported),
-                    std::move(warned), std::move(copied),    rubric.names_count};
+                    std::move(warned), std::move(copied),    rubric.names_count,
+                    rubric.questions_count};
 
     double earned = 0, possible = 0, bonus = 0;
     u32 contradicted = 0, stated = 0;

@@ -21,6 +21,7 @@ struct ConceptMark {
     std::string where;  // the learner's own sentence, empty when absent
     std::string rule;   // the pattern that decided
     u32 line = 0;
+    u32 token = 0;
     double share = 0;
 };
 
@@ -30,6 +31,7 @@ struct Caught {
     std::string reply;
     std::string rule;
     u32 line = 0;
+    u32 token = 0;
     bool dangerous = false;
 };
 

@@ -31,9 +31,8 @@ void read_patterns(TomlReader& reader, const char* key, Vocabulary& vocabulary, 
     }
 }
 
-Result<void> read_lexicon(const std::string& file, Vocabulary& vocabulary) {
-    OOMLAB_TRY(root, parse_file(file));
-    for (const auto& [key, node] : root) {
+Result<void> define_sets(const toml::table& sets, const std::string& file, Vocabulary& vocabulary) {
+    for (const auto& [key, node] : sets) {
         if (key == "known_words") {
             if (const auto s = node.value<std::string>()) vocabulary.know_words(*s);
             continue;
@@ -50,6 +49,11 @@ Result<void> read_lexicon(const std::string& file, Vocabulary& vocabulary) {
             return fail(Error::parse(fmt::format("{}: {}", place(file, node), r.error().message)));
     }
     return {};
+}
+
+Result<void> read_lexicon(const std::string& file, Vocabulary& vocabulary) {
+    OOMLAB_TRY(root, parse_file(file));
+    return define_sets(root, file, vocabulary);
 }
 
 Concept read_concept(const toml::table& table, const std::string& file, Vocabulary& vocabulary, std::optional<Error>& error) {
@@ -119,6 +123,8 @@ Result<std::unique_ptr<Rubric>> load_rubric(const RubricFiles& files) {
     rubric->words_min = static_cast<u32>(r.count("words_min", 40, 0, 10000));
     rubric->words_max = static_cast<u32>(r.count("words_max", 180, 1, 100000));
     rubric->names_count = r.flag("names_count", false);
+    rubric->questions_count = r.flag("questions_count", false);
+    if (const toml::table* sets = r.table("sets")) OOMLAB_TRY_VOID(define_sets(*sets, files.rubric, rubric->vocabulary));
     for (const toml::table* t : r.tables("concept")) rubric->concepts.push_back(read_concept(*t, files.rubric, rubric->vocabulary, error));
     read_misconceptions(r, *rubric);
     r.finish();

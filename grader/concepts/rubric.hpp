@@ -53,6 +53,7 @@ struct Rubric {
     u32 words_min = 40;
     u32 words_max = 180;
     bool names_count = false;  // a plain list of names is an answer, if a thin one
+    bool questions_count = false;  // a question may be a step of a decision, not a doubt
     std::vector<Concept> concepts;
     std::vector<Misconception> misconceptions;
     Vocabulary vocabulary;
