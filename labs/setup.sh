@@ -13,7 +13,7 @@ oomlab_packages() {
     case "$group" in
       build) echo g++ cmake ninja-build pkg-config libfmt-dev nlohmann-json3-dev \
                libtomlplusplus-dev libcli11-dev libre2-dev libmd4c-dev libstb-dev ;;
-      window) echo libimgui-dev libglfw3-dev libgl-dev libegl-dev libgl1-mesa-dri ;;
+      window) echo libimgui-dev libglfw3-dev libgl-dev libegl-dev libgl1-mesa-dri fonts-dejavu-core ;;
       tests) echo doctest-dev libbenchmark-dev xvfb xauth ;;
     esac
   done

@@ -21,7 +21,7 @@ constexpr u64 kWeights = 16'060'522'496;
 constexpr u64 kProfiledPeak = 676 * kMiB;
 constexpr u64 kGraphs = 180 * kMiB;
 constexpr u64 kKvBlock = 2 * kMiB;
-constexpr u64 kKvBlocks = 1736;
+constexpr u64 kKvBlocks = 2296;
 constexpr u64 kKvPool = kKvBlock * kKvBlocks;
 constexpr u64 kWorkspace = 72 * kMiB;
 
@@ -303,7 +303,7 @@ class Run {
             writer_.append(RecordType::request, now_us_, r);
         }
         now_us_ += 80'000;
-        const u64 asked = 1'712 * kMiB;
+        const u64 asked = 1'948 * kMiB;
         RetryRecord retry{};
         retry.asked_bytes = asked;
         retry.released_bytes = 360 * kMiB;
@@ -347,8 +347,8 @@ class Run {
         cached_ = 212 * kMiB;
         sample();
         writer_.append(RecordType::failure, now_us_, f,
-                       "CUDA out of memory. Tried to allocate 1.67 GiB. GPU 0 has a total capacity of "
-                       "22.05 GiB of which 1.02 GiB is free.");
+                       "CUDA out of memory. Tried to allocate 1.90 GiB. GPU 0 has a total capacity of "
+                       "22.05 GiB of which 750.93 MiB is free.");
         maps();
         text("ERROR engine: the step failed, the process ends");
     }

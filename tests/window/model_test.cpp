@@ -30,7 +30,7 @@ TEST_CASE("model: a run that ends out of memory answers the four questions") {
     CHECK(m.health_at(m.last_us()) == Health::oom);
     CHECK(m.health_at(m.phases()[2].time_us) == Health::loading);
     REQUIRE(m.failures().size() == 1);
-    CHECK(m.failures()[0].text.find("Tried to allocate 1.67 GiB") != std::string::npos);
+    CHECK(m.failures()[0].text.find("Tried to allocate 1.90 GiB") != std::string::npos);
     const auto now = m.figures_at(m.last_us());
     REQUIRE(now);
     CHECK(now->used_bytes <= now->total_bytes);

@@ -50,7 +50,7 @@ TEST_CASE("timeline: each owner takes the share of the picture that it takes of 
     const double weights = static_cast<double>(count(canvas, pack(kBlue))) / cells;
     CHECK(weights == doctest::Approx(16'060'522'496.0 / 23'676'387'328.0).epsilon(0.03));
     const double kv = static_cast<double>(count(canvas, pack(kOrange))) / cells;
-    CHECK(kv == doctest::Approx(1736.0 * 2 * 1048576 / 23'676'387'328.0).epsilon(0.06));
+    CHECK(kv == doctest::Approx(2296.0 * 2 * 1048576 / 23'676'387'328.0).epsilon(0.06));
 }
 
 TEST_CASE("timeline: a failure is a mark over the full height, at its moment") {

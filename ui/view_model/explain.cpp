@@ -99,12 +99,12 @@ Chart decide(const trace::FailureRecord* failure, bool host_killed, bool grown,
              const std::string& grown_because) {
     using Answer = ChartNode::Answer;
     Chart chart;
-    chart.nodes = {{"Killed by the kernel, 137?", "5: the host's memory", 5, Answer::not_asked, ""},
-                   {"Some other CUDA error?", "6: not memory at all", 6, Answer::not_asked, ""},
-                   {"Before it was serving?", "1: it does not fit at load", 1, Answer::not_asked, ""},
-                   {"Had a floor risen for hours?", "4: a leak or fragmentation", 4, Answer::not_asked, ""},
-                   {"Activations above the profile?", "2: activation spike", 2, Answer::not_asked, ""}};
-    chart.otherwise = "3: KV pool or fragmentation under load";
+    chart.nodes = {{"Killed by the kernel?", "5  the host's memory", 5, Answer::not_asked, ""},
+                   {"Another CUDA error?", "6  not memory at all", 6, Answer::not_asked, ""},
+                   {"Before it served?", "1  it does not fit at load", 1, Answer::not_asked, ""},
+                   {"Has a floor risen?", "4  leak or fragmentation", 4, Answer::not_asked, ""},
+                   {"Activations > profile?", "2  activation spike", 2, Answer::not_asked, ""}};
+    chart.otherwise = "3  KV pool, fragmentation";
     if (failure == nullptr && !host_killed) return chart;
     const trace::FailureRecord f = failure != nullptr ? *failure : trace::FailureRecord{};
     const bool memory = failure != nullptr && (f.kind == trace::FailureKind::allocator_oom ||

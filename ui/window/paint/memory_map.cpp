@@ -39,8 +39,14 @@ MapLayout paint_block_map(Canvas& canvas, const view::BlockMap& map, const MapVi
     const int width = canvas.width(), height = canvas.height();
     if (width < 8 || height < 4 || map.segments.empty()) return layout;
     layout.width_ = width;
+    const auto left_out = [&](const trace::MapSegment& s) {
+        return view.split_only && s.blocks == 1 && map.blocks[s.first_block].state == trace::BlockState::active;
+    };
     u64 reserved = 0;
-    for (const trace::MapSegment& s : map.segments) reserved += s.bytes;
+    for (const trace::MapSegment& s : map.segments) {
+        if (left_out(s)) layout.left_out_bytes_ += s.bytes;
+        else reserved += s.bytes;
+    }
 
     // Rows as tall as lets everything in, at most a fifth of the canvas, at least four pixels.
     const int row_height = std::clamp(height / 12, 4 * palette.unit, 18 * palette.unit);
@@ -55,6 +61,7 @@ MapLayout paint_block_map(Canvas& canvas, const view::BlockMap& map, const MapVi
     layout.first_pixel_.reserve(map.segments.size() + 1);
     for (const trace::MapSegment& s : map.segments) {
         layout.first_pixel_.push_back(at);
+        if (left_out(s)) continue;
         at += std::max<u64>(1, div_ceil(s.bytes, layout.bytes_per_pixel_)) + kGapPixels;
     }
     layout.first_pixel_.push_back(at);
@@ -75,7 +82,7 @@ MapLayout paint_block_map(Canvas& canvas, const view::BlockMap& map, const MapVi
     for (std::size_t s = 0; s < map.segments.size(); ++s) {
         const trace::MapSegment& segment = map.segments[s];
         const u64 base = layout.first_pixel_[s];
-        if (base >= to || layout.first_pixel_[s + 1] <= from) continue;
+        if (base >= to || layout.first_pixel_[s + 1] <= from || left_out(segment)) continue;
         // Blocks smaller than a pixel are mixed; the sum of their bytes by colour decides.
         std::array<u64, 3> sum{};
         u64 weight = 0, open_pixel = 0;

@@ -12,6 +12,7 @@ namespace oomlab::paint {
 
 struct MapView {
     u64 asked_bytes = 0;      // the last failed request: smaller holes are of no use to it
+    bool split_only = false;  // leave out segments that are one block in use: no hole can be there
     double zoom = 1;          // 1: everything fits
     double scroll = 0;        // share of the rows that are above the canvas
     u32 highlight_request = trace::kNoRequest;
@@ -27,12 +28,13 @@ class MapLayout {
     u64 bytes_per_pixel() const { return bytes_per_pixel_; }
     int rows_total() const { return rows_total_; }
     int rows_shown() const { return rows_shown_; }
+    u64 left_out_bytes() const { return left_out_bytes_; }
 
   private:
     friend MapLayout paint_block_map(Canvas&, const view::BlockMap&, const MapView&, const Palette&);
     int width_ = 0, row_height_ = 1, first_row_ = 0, rows_total_ = 0, rows_shown_ = 0;
-    u64 bytes_per_pixel_ = 1;
-    std::vector<u64> first_pixel_;   // of each segment, in the unwrapped line
+    u64 bytes_per_pixel_ = 1, left_out_bytes_ = 0;
+    std::vector<u64> first_pixel_;   // of each segment, in the unwrapped line; left out: none of its own
 };
 MapLayout paint_block_map(Canvas& canvas, const view::BlockMap& map, const MapView& view,
                           const Palette& palette);

@@ -45,9 +45,10 @@ std::vector<Column> columns_of(const std::vector<Bucket>& buckets, const Timelin
     return columns;
 }
 
-int row_of(u64 bytes, u64 top_bytes, int height) {
-    const double share = static_cast<double>(bytes) / static_cast<double>(std::max<u64>(top_bytes, 1));
-    return height - static_cast<int>(std::min(share, 4.0) * height + 0.5);
+int row_of(u64 bytes, const TimelineView& view, int height) {
+    const double span = static_cast<double>(std::max(view.top_bytes, view.base_bytes + 1) - view.base_bytes);
+    const double share = (static_cast<double>(bytes) - static_cast<double>(view.base_bytes)) / span;
+    return height - static_cast<int>(std::clamp(share, 0.0, 4.0) * height + 0.5);
 }
 
 // Every owner's pixels for one period of its pattern, so that a column costs a look-up a pixel.
@@ -112,7 +113,7 @@ u64 paint_stack(Canvas& canvas, const view::Model& model, const TimelineView& vi
             const u64 bytes = column.bucket.value[o].now;
             if (bytes == 0) continue;
             sum += bytes;
-            const int top = std::clamp(row_of(sum, view.top_bytes, height), 0, height);
+            const int top = std::clamp(row_of(sum, view, height), 0, height);
             for (int y = top; y < below; ++y) canvas.row(y)[x] = bands.at(o, x, y);
             if (top < below) canvas.row(top)[x] = line;
             below = std::min(below, top);
@@ -120,12 +121,12 @@ u64 paint_stack(Canvas& canvas, const view::Model& model, const TimelineView& vi
         // A spike shorter than a sample: it took from the cache or from what was free.
         const u64 high = column.bucket.value[activations].high;
         const int spike_top =
-            std::clamp(row_of(activations_base + high, view.top_bytes, height), 0, height);
+            std::clamp(row_of(activations_base + high, view, height), 0, height);
         for (int y = spike_top; y < activations_floor; ++y)
             canvas.row(y)[x] = bands.at(activations, x, y);
         if (spike_top < activations_floor) canvas.row(spike_top)[x] = line;
         const int used = std::clamp(
-            row_of(column.bucket.value[view::kDeviceUsed].high, view.top_bytes, height), 0, height - 1);
+            row_of(column.bucket.value[view::kDeviceUsed].high, view, height), 0, height - 1);
         if (used < std::min(below, spike_top)) canvas.row(used)[x] = peak;
     }
     // A failure is a full-height mark: two lines and a gap, not a colour alone.
@@ -152,7 +153,7 @@ void paint_ghost_line(Canvas& canvas, const view::Model& model, const TimelineVi
             continue;
         }
         const int y = std::clamp(
-            row_of(column.bucket.value[view::kDeviceUsed].high, view.top_bytes, height), 0, height - 1);
+            row_of(column.bucket.value[view::kDeviceUsed].high, view, height), 0, height - 1);
         const int from = previous < 0 ? y : std::min(y, previous);
         const int to = previous < 0 ? y : std::max(y, previous);
         if (x / (6 * palette.unit) % 2 == 0 || from != to)

@@ -10,6 +10,7 @@ namespace oomlab::paint {
 struct TimelineView {
     i64 from_us = 0, to_us = 1;   // REQUIRES: from_us < to_us
     u64 top_bytes = 1;            // what the upper edge stands for
+    u64 base_bytes = 0;           // and the lower one; below it nothing is drawn
 };
 
 // Fills the whole canvas. Returns how many samples one bucket stood for.

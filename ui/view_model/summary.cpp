@@ -1,0 +1,66 @@
+#include "ui/view_model/summary.hpp"
+
+#include <fmt/format.h>
+
+namespace oomlab::view {
+namespace {
+
+// A rise that matters: a hundredth of the device over what was seen.
+bool matters(const Growth& g, u64 total_bytes) {
+    const double minutes = static_cast<double>(g.end_us - g.begin_us) / 60e6;
+    return g.rising() && g.low * minutes > static_cast<double>(total_bytes) / 100;
+}
+
+}  // namespace
+
+void summarise(const Model& model, i64 moment_us, Summary& s) {
+    s = Summary();
+    s.moment_us = moment_us;
+    s.health = model.health_at(moment_us);
+    s.figures = model.figures_at(moment_us);
+    s.failure = model.failure_at(moment_us);
+    if (s.figures) {
+        for (std::size_t o = 0; o < kOwners; ++o)
+            if (s.figures->owner_bytes[o] > s.figures->owner_bytes[static_cast<std::size_t>(s.largest)])
+                s.largest = static_cast<Owner>(o);
+    }
+
+    i64 serving_us = -1;
+    for (const PhaseMark& mark : model.phases())
+        if (mark.phase == trace::Phase::serving && mark.time_us <= moment_us) serving_us = mark.time_us;
+    // What the failure itself left behind is not growth.
+    const i64 end_us = s.failure != nullptr && s.failure->time_us >= serving_us
+                           ? s.failure->time_us - 1 : moment_us;
+    std::string grown_because;
+    if (serving_us >= 0 && end_us > serving_us) {
+        auto slice = model.tiers().slice(serving_us, end_us, 2048);
+        // A coarse bucket may have begun while the server was still loading.
+        std::erase_if(slice.buckets, [&](const Bucket& b) { return b.begin_us < serving_us; });
+        s.allocated = growth(slice.buckets, GrowthOf::allocated);
+        s.gap = growth(slice.buckets, GrowthOf::gap);
+        s.outside = growth(slice.buckets, GrowthOf::outside);
+        const std::pair<const Growth*, const char*> all[] = {
+            {&s.allocated, "allocated"}, {&s.gap, "reserved - allocated"}, {&s.outside, "outside"}};
+        for (const auto& [line, name] : all) {
+            if (!matters(*line, model.total_bytes())) continue;
+            if (s.leading != nullptr && s.leading->per_minute >= line->per_minute) continue;
+            s.leading = line;
+            s.leading_name = name;
+        }
+        if (s.leading != nullptr) {
+            grown_because = fmt::format("{} +{} a minute", s.leading_name,
+                                        human_bytes(static_cast<u64>(s.leading->per_minute)));
+            if (s.figures) {
+                const u64 room = s.figures->headroom_bytes();
+                s.full_us = end_us + static_cast<i64>(static_cast<double>(room) /
+                                                      s.leading->per_minute * 60e6);
+            }
+        }
+    }
+    if (s.failure != nullptr) s.why = explain(s.failure->record);
+    const bool killed = model.host_oom() && moment_us >= model.last_us();
+    s.chart = decide(s.failure != nullptr ? &s.failure->record : nullptr, killed,
+                     s.leading != nullptr, grown_because);
+}
+
+}  // namespace oomlab::view

@@ -1,0 +1,26 @@
+// The answers at one moment, gathered: am I fine, who holds the most, is it growing, why did it die.
+#pragma once
+
+#include "ui/view_model/explain.hpp"
+#include "ui/view_model/growth.hpp"
+#include "ui/view_model/model.hpp"
+
+namespace oomlab::view {
+
+struct Summary {
+    i64 moment_us = 0;
+    Health health = Health::no_data;
+    std::optional<Figures> figures;
+    Growth allocated, gap, outside;       // over serving, up to the moment
+    const Growth* leading = nullptr;      // the one that rises most, by bytes; null when none does
+    const char* leading_name = "";        // "allocated", "reserved - allocated", "outside"
+    i64 full_us = -1;                     // when the leading line meets the device's end
+    const FailureNote* failure = nullptr; // the last one at or before the moment
+    Explanation why;
+    Chart chart;
+    Owner largest = Owner::unattributed;  // who holds the most
+};
+// `into` is overwritten; its pointers point into itself and into the model.
+void summarise(const Model& model, i64 moment_us, Summary& into);
+
+}  // namespace oomlab::view
