@@ -77,6 +77,19 @@ TEST_SUITE("capture") {
               std::string::npos);
     }
 
+    TEST_CASE("capture: a pool that is given up while it is captured into outlives the capture") {
+        Rig rig;
+        rig.allocator.begin_capture(2);
+        rig.allocator.release_private_pool(2);
+        rig.empty_cache();
+        rig.free(rig.get(30_MiB));
+        rig.empty_cache();
+        CHECK(rig.reserved() == 30_MiB);
+        rig.allocator.end_capture();
+        rig.empty_cache();
+        CHECK(rig.reserved() == 0);
+    }
+
     TEST_CASE("capture: a thousand pools come and go") {
         Rig rig("expandable_segments:True");
         for (u32 pool = 1; pool <= 1000; ++pool) {

@@ -137,7 +137,7 @@ void CachingAllocator::Impl::release_cached(MaybeError& error) {
     release_pool(small, error);
     for (auto at = private_pools.begin(); at != private_pools.end();) {
         auto& [id, pool] = *at;
-        if (pool.in_use) {
+        if (pool.in_use || capture_pool == id) {
             ++at;
             continue;
         }
