@@ -20,17 +20,22 @@ namespace {
 constexpr std::size_t kBytes = 64U << 20;
 
 std::string quiet_log() {
-    static constexpr const char* kWords[] = {"handled", "request", "route", "status", "latency", "user", "session", "tokens", "worker", "upstream",
-                                             "header", "body", "bytes", "sent", "received", "pool", "region", "update", "config", "schedule"};
+    static constexpr const char* kWords[] = {"handled", "request", "route",  "status", "latency",
+                                             "user",    "session", "tokens", "worker", "upstream",
+                                             "header",  "body",    "bytes",  "sent",   "received",
+                                             "pool",    "region",  "update", "config", "schedule"};
     oomlab::Prng rng(1);
     std::string text;
     text.reserve(kBytes + 256);
     while (text.size() < kBytes) {
-        text += "2026-05-01 10:00:" + std::to_string(10 + rng.below(50)) + ".123 INFO [http-" + std::to_string(rng.below(16)) + "]";
+        text += "2026-05-01 10:00:" + std::to_string(10 + rng.below(50)) + ".123 INFO [http-" +
+                std::to_string(rng.below(16)) + "]";
         for (int w = 0; w < 8; ++w) text.append(" ").append(kWords[rng.below(std::size(kWords))]);
         text += " id=" + std::to_string(rng.next()) + "\n";
     }
-    text += "[ 1.0] Memory cgroup out of memory: Killed process 1 (python) total-vm:1kB, anon-rss:1kB, file-rss:0kB\n";
+    text +=
+        "[ 1.0] Memory cgroup out of memory: Killed process 1 (python) total-vm:1kB, anon-rss:1kB, "
+        "file-rss:0kB\n";
     return text;
 }
 
@@ -39,8 +44,10 @@ std::string busy_log() {
     std::string text;
     text.reserve(kBytes + 256);
     while (text.size() < kBytes)
-        text += "[2026-05-24 03:50:58 TP0] Decode batch, #running-req: " + std::to_string(rng.below(64)) + ", #token: " + std::to_string(rng.below(400000)) +
-                ", token usage: 0." + std::to_string(10 + rng.below(80)) + ", cuda graph: True, gen throughput (token/s): 341.92, #queue-req: 2\n";
+        text += "[2026-05-24 03:50:58 TP0] Decode batch, #running-req: " +
+                std::to_string(rng.below(64)) + ", #token: " + std::to_string(rng.below(400000)) +
+                ", token usage: 0." + std::to_string(10 + rng.below(80)) +
+                ", cuda graph: True, gen throughput (token/s): 341.92, #queue-req: 2\n";
     return text;
 }
 
@@ -52,11 +59,16 @@ void read_log(benchmark::State& state, const std::string& text) {
         if (!session.end_file()) state.SkipWithError("not text");
         benchmark::DoNotOptimize(session.report().type);
     }
-    state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * static_cast<int64_t>(text.size()));
+    state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) *
+                            static_cast<int64_t>(text.size()));
 }
 
-void triage_quiet(benchmark::State& state) { read_log(state, quiet_log()); }
-void triage_busy(benchmark::State& state) { read_log(state, busy_log()); }
+void triage_quiet(benchmark::State& state) {
+    read_log(state, quiet_log());
+}
+void triage_busy(benchmark::State& state) {
+    read_log(state, busy_log());
+}
 
 void grep_quiet(benchmark::State& state) {
     const auto dir = std::filesystem::temp_directory_path() / "oomlab_bench_triage";
@@ -74,9 +86,11 @@ void grep_quiet(benchmark::State& state) {
         }
     }
     std::ofstream(dir / "words") << pattern << '\n';
-    const std::string command = "LC_ALL=C grep -c -i -E -f " + (dir / "words").string() + " " + (dir / "quiet.log").string() + " > /dev/null";
+    const std::string command = "LC_ALL=C grep -c -i -E -f " + (dir / "words").string() + " " +
+                                (dir / "quiet.log").string() + " > /dev/null";
     for (auto _ : state) benchmark::DoNotOptimize(std::system(command.c_str()));
-    state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * static_cast<int64_t>(text.size()));
+    state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) *
+                            static_cast<int64_t>(text.size()));
     std::filesystem::remove_all(dir);
 }
 

@@ -36,8 +36,10 @@ TEST_CASE("corpus: every log gets its type and cause and every cause has a log")
 TEST_CASE("corpus: wrappers prefixes and noise change nothing that matters") {
     const auto cases = read_index(OOMLAB_SOURCE_DIR "/tests/field/corpus", {0, 1, 2, 3});
     const std::pair<const char*, std::function<std::string(const std::string&)>> transforms[] = {
-        {"colours", with_colours}, {"crlf", with_crlf},     {"docker json", as_docker_json}, {"cri", as_cri},
-        {"compose", as_compose},   {"interleaved", interleaved}, {"eight ranks", eight_ranks}};
+        {"colours", with_colours},       {"crlf", with_crlf},
+        {"docker json", as_docker_json}, {"cri", as_cri},
+        {"compose", as_compose},         {"interleaved", interleaved},
+        {"eight ranks", eight_ranks}};
     for (const auto& [name, apply] : transforms) {
         std::size_t type = 0, cause = 0;
         for (const Case& c : cases) {
@@ -46,7 +48,8 @@ TEST_CASE("corpus: wrappers prefixes and noise change nothing that matters") {
             cause += v.cause;
             if (!v.cause) std::printf("    %s: %s\n", name, c.name.c_str());
         }
-        std::printf("  %-12s type %zu/%zu, cause %zu/%zu\n", name, type, cases.size(), cause, cases.size());
+        std::printf("  %-12s type %zu/%zu, cause %zu/%zu\n", name, type, cases.size(), cause,
+                    cases.size());
         CAPTURE(name);
         CHECK(type * 100 >= cases.size() * 95);
         CHECK(cause * 100 >= cases.size() * 93);
@@ -55,7 +58,8 @@ TEST_CASE("corpus: wrappers prefixes and noise change nothing that matters") {
 
 TEST_CASE("corpus: healthy servers and bare words are not given a type") {
     std::size_t seen = 0;
-    for (const auto& file : std::filesystem::directory_iterator(OOMLAB_SOURCE_DIR "/tests/field/innocent")) {
+    for (const auto& file :
+         std::filesystem::directory_iterator(OOMLAB_SOURCE_DIR "/tests/field/innocent")) {
         CAPTURE(file.path().filename().string());
         const auto report = triage::triage_text(read_file(file.path().string()));
         CHECK_FALSE(report.type.has_value());

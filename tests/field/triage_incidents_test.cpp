@@ -21,7 +21,8 @@ struct Score {
     std::size_t all = 0, type = 0, cause = 0, line = 0;
 };
 
-Score score(const std::vector<Case>& cases, const std::function<std::string(const std::string&)>& transform, bool talk) {
+Score score(const std::vector<Case>& cases,
+            const std::function<std::string(const std::string&)>& transform, bool talk) {
     Score s;
     std::map<std::string, std::map<std::string, int>> confusion;
     for (const Case& c : cases) {
@@ -34,21 +35,27 @@ Score score(const std::vector<Case>& cases, const std::function<std::string(cons
         const std::string got = report.type ? std::to_string(*report.type) : "?";
         ++confusion[v.type ? got : c.types.front()][got];
         if (talk && !(v.type && v.cause && v.line))
-            std::printf("  %s: wanted %s %s, got %s %s%s\n", c.name.c_str(), c.types.front().c_str(), c.causes.front().c_str(), got.c_str(), report.cause.c_str(), v.line ? "" : ", no true line");
+            std::printf("  %s: wanted %s %s, got %s %s%s\n", c.name.c_str(),
+                        c.types.front().c_str(), c.causes.front().c_str(), got.c_str(),
+                        report.cause.c_str(), v.line ? "" : ", no true line");
     }
     if (talk) {
         std::printf("right \\ said   1   2   3   4   5   6   ?\n");
         for (const char* right : {"1", "2", "3", "4", "5", "6"}) {
             std::printf("     %s      ", right);
-            for (const char* said : {"1", "2", "3", "4", "5", "6", "?"}) std::printf("%4d", confusion[right][said]);
+            for (const char* said : {"1", "2", "3", "4", "5", "6", "?"})
+                std::printf("%4d", confusion[right][said]);
             std::printf("\n");
         }
-        std::printf("type %zu/%zu, cause %zu/%zu, a true line %zu/%zu\n", s.type, s.all, s.cause, s.all, s.line, s.all);
+        std::printf("type %zu/%zu, cause %zu/%zu, a true line %zu/%zu\n", s.type, s.all, s.cause,
+                    s.all, s.line, s.all);
     }
     return s;
 }
 
-std::string same(const std::string& text) { return text; }
+std::string same(const std::string& text) {
+    return text;
+}
 
 }  // namespace
 
@@ -80,9 +87,14 @@ TEST_CASE("incidents: wrappers prefixes noise and cuts do not change the type") 
         std::size_t type_percent, cause_percent;
     };
     const Transform transforms[] = {
-        {"colours", with_colours, 95, 85},   {"crlf", with_crlf, 95, 85},           {"docker json", as_docker_json, 95, 85},
-        {"cri", as_cri, 95, 85},             {"compose", as_compose, 95, 85},       {"interleaved", interleaved, 95, 85},
-        {"eight ranks", eight_ranks, 90, 85}, {"head cut", [](const auto& t) { return cut(t, true); }, 90, 80},
+        {"colours", with_colours, 95, 85},
+        {"crlf", with_crlf, 95, 85},
+        {"docker json", as_docker_json, 95, 85},
+        {"cri", as_cri, 95, 85},
+        {"compose", as_compose, 95, 85},
+        {"interleaved", interleaved, 95, 85},
+        {"eight ranks", eight_ranks, 90, 85},
+        {"head cut", [](const auto& t) { return cut(t, true); }, 90, 80},
         {"tail cut", [](const auto& t) { return cut(t, false); }, 85, 75},
     };
     for (const auto& t : transforms) {
@@ -101,7 +113,8 @@ TEST_CASE("incidents: the size of the pieces that are fed does not change the re
         for (const std::size_t size : {std::size_t{1}, std::size_t{7}, std::size_t{4096}}) {
             triage::Session session;
             session.begin_file("log");
-            for (std::size_t at = 0; at < c.text.size(); at += size) session.feed(std::string_view(c.text).substr(at, size));
+            for (std::size_t at = 0; at < c.text.size(); at += size)
+                session.feed(std::string_view(c.text).substr(at, size));
             REQUIRE(session.end_file());
             CHECK(triage::to_json(session.report()) == whole);
         }

@@ -78,7 +78,9 @@ inline Verdict judge(const Case& c, const triage::Report& r) {
     };
     v.type = r.type && in(c.types, std::to_string(*r.type));
     v.cause = r.type && in(c.causes, r.cause);
-    v.line = c.lines.empty() || std::any_of(r.evidence.begin(), r.evidence.end(), [&](const auto& e) { return c.lines.count(e.line) != 0; });
+    v.line =
+        c.lines.empty() || std::any_of(r.evidence.begin(), r.evidence.end(),
+                                       [&](const auto& e) { return c.lines.count(e.line) != 0; });
     return v;
 }
 
@@ -92,7 +94,10 @@ std::string each_line(const std::string& text, F&& change) {
 }
 
 inline std::string with_colours(const std::string& text) {
-    return each_line(text, [](const std::string& line, std::uint64_t) { return "\x1b[36m" + line.substr(0, line.size() / 3) + "\x1b[0m" + line.substr(line.size() / 3) + "\x1b[0;39m"; });
+    return each_line(text, [](const std::string& line, std::uint64_t) {
+        return "\x1b[36m" + line.substr(0, line.size() / 3) + "\x1b[0m" +
+               line.substr(line.size() / 3) + "\x1b[0;39m";
+    });
 }
 inline std::string with_crlf(const std::string& text) {
     return each_line(text, [](const std::string& line, std::uint64_t) { return line + "\r"; });
@@ -108,27 +113,37 @@ inline std::string as_docker_json(const std::string& text) {
             }
             escaped += ch;
         }
-        return "{\"log\":\"" + escaped + "\\n\",\"stream\":\"stderr\",\"time\":\"2026-05-01T10:00:" + std::to_string(10 + n % 50) + ".000000000Z\"}";
+        return "{\"log\":\"" + escaped +
+               "\\n\",\"stream\":\"stderr\",\"time\":\"2026-05-01T10:00:" +
+               std::to_string(10 + n % 50) + ".000000000Z\"}";
     });
 }
 inline std::string as_cri(const std::string& text) {
-    return each_line(text, [](const std::string& line, std::uint64_t n) { return "2026-05-01T10:00:" + std::to_string(10 + n % 50) + ".123456789+00:00 stderr F " + line; });
+    return each_line(text, [](const std::string& line, std::uint64_t n) {
+        return "2026-05-01T10:00:" + std::to_string(10 + n % 50) + ".123456789+00:00 stderr F " +
+               line;
+    });
 }
 inline std::string as_compose(const std::string& text) {
-    return each_line(text, [](const std::string& line, std::uint64_t) { return "server-1  | " + line; });
+    return each_line(text,
+                     [](const std::string& line, std::uint64_t) { return "server-1  | " + line; });
 }
 inline std::string interleaved(const std::string& text) {
     Prng rng(7);
     return each_line(text, [&](const std::string& line, std::uint64_t) {
         std::string noise;
-        for (std::uint64_t k = rng.below(4); k > 0; --k) noise += "2026-05-01 10:00:00 INFO gateway request id=" + std::to_string(rng.below(100000)) + " route=/healthz latency_ms=" + std::to_string(rng.below(90)) + "\n";
+        for (std::uint64_t k = rng.below(4); k > 0; --k)
+            noise +=
+                "2026-05-01 10:00:00 INFO gateway request id=" + std::to_string(rng.below(100000)) +
+                " route=/healthz latency_ms=" + std::to_string(rng.below(90)) + "\n";
         return noise + line;
     });
 }
 inline std::string eight_ranks(const std::string& text) {
     return each_line(text, [](const std::string& line, std::uint64_t) {
         std::string all;
-        for (int rank = 0; rank < 8; ++rank) all += "[rank" + std::to_string(rank) + "]: " + line + (rank < 7 ? "\n" : "");
+        for (int rank = 0; rank < 8; ++rank)
+            all += "[rank" + std::to_string(rank) + "]: " + line + (rank < 7 ? "\n" : "");
         return all;
     });
 }
@@ -137,7 +152,8 @@ inline std::string cut(const std::string& text, bool head) {
     const auto lines = split(text, '\n');
     const std::size_t drop = lines.size() / 12;
     std::string out;
-    for (std::size_t i = head ? drop : 0; i < lines.size() - (head ? 0 : drop); ++i) out += lines[i] + "\n";
+    for (std::size_t i = head ? drop : 0; i < lines.size() - (head ? 0 : drop); ++i)
+        out += lines[i] + "\n";
     return out;
 }
 

@@ -15,9 +15,11 @@ void add_triage(CLI::App& app, int& exit_status) {
         bool json = false;
     };
     auto options = std::make_shared<Options>();
-    auto* cmd = app.add_subcommand("triage", "Say from logs why a server ran out of memory, or why it was something else");
+    auto* cmd = app.add_subcommand(
+        "triage", "Say from logs why a server ran out of memory, or why it was something else");
     cmd->add_option("files", options->files,
-                    "Logs of one incident: engine log, dmesg, kubectl describe, sacct ...; - is standard input")
+                    "Logs of one incident: engine log, dmesg, kubectl describe, sacct ...; - is "
+                    "standard input")
         ->required();
     cmd->add_flag("--json", options->json, "Print one JSON object");
     cmd->footer("Exit status: 0 classified, 1 not enough evidence, 2 bad input.");
@@ -27,7 +29,8 @@ void add_triage(CLI::App& app, int& exit_status) {
             exit_status = report(report_or.error());
             return;
         }
-        const std::string text = options->json ? triage::to_json(*report_or) : triage::to_text(*report_or);
+        const std::string text =
+            options->json ? triage::to_json(*report_or) : triage::to_text(*report_or);
         std::fwrite(text.data(), 1, text.size(), stdout);
         exit_status = report_or->type ? 0 : 1;
     });

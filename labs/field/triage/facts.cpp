@@ -10,14 +10,19 @@ namespace oomlab::triage {
 
 std::string_view name(Phase phase) {
     switch (phase) {
-        case Phase::unknown: return "unknown";
-        case Phase::start: return "start";
-        case Phase::serving: return "serving";
+        case Phase::unknown:
+            return "unknown";
+        case Phase::start:
+            return "start";
+        case Phase::serving:
+            return "serving";
     }
     return "unknown";
 }
 
-bool is_frame(Signal s) { return s >= Signal::frame_load && s <= Signal::frame_sleep_allocator; }
+bool is_frame(Signal s) {
+    return s >= Signal::frame_load && s <= Signal::frame_sleep_allocator;
+}
 
 std::size_t frame_slot(Signal s) {
     OOMLAB_CHECK(is_frame(s));
@@ -31,6 +36,12 @@ double Fact::number(std::size_t field) const {
     double value = 0;
     std::from_chars(digits.data(), digits.data() + digits.size(), value);
     return std::isfinite(value) ? value : 0;
+}
+
+bool mentions(std::string_view text, std::string_view what) {
+    const auto fold = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    return std::search(text.begin(), text.end(), what.begin(), what.end(),
+                       [&](char a, char b) { return fold(a) == fold(b); }) != text.end();
 }
 
 std::optional<double> size_bytes(std::string_view text) {
@@ -49,12 +60,18 @@ std::optional<double> size_bytes(std::string_view text) {
     while (i < text.size() && text[i] == ' ') ++i;
     const char unit = i < text.size() ? static_cast<char>(text[i] | 0x20) : 'b';
     switch (unit) {
-        case 'k': return value * 1024;
-        case 'm': return value * 1024 * 1024;
-        case 'g': return value * 1024 * 1024 * 1024;
-        case 't': return value * 1024 * 1024 * 1024 * 1024;
-        case 'b': return value;
-        default: return std::nullopt;
+        case 'k':
+            return value * 1024;
+        case 'm':
+            return value * 1024 * 1024;
+        case 'g':
+            return value * 1024 * 1024 * 1024;
+        case 't':
+            return value * 1024 * 1024 * 1024 * 1024;
+        case 'b':
+            return value;
+        default:
+            return std::nullopt;
     }
 }
 
@@ -101,7 +118,9 @@ const Fact* Facts::before(Signal signal, Place place) const {
 }
 
 const Fact* Facts::after(Signal signal, Place place) const {
-    return find(signal, [&](const Fact& f) { return f.place.file == place.file && f.place.line > place.line; });
+    return find(signal, [&](const Fact& f) {
+        return f.place.file == place.file && f.place.line > place.line;
+    });
 }
 
 }  // namespace oomlab::triage

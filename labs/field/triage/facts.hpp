@@ -39,6 +39,15 @@ struct Fact {
     double number(std::size_t field) const;  // 0 when absent; thousands separators are read
 };
 
+// Whether the text says `what`, in any case.
+bool mentions(std::string_view text, std::string_view what);
+inline bool mentions(const Fact& fact, std::string_view what) {
+    return mentions(fact.text, what);
+}
+inline bool mentions(const Fact* fact, std::string_view what) {
+    return fact != nullptr && mentions(fact->text, what);
+}
+
 // Bytes of "594.00 MiB", "6Gi", "12 bytes", "80GB"; engines' GB is read as GiB, which is what
 // nearly all of them mean. Nullopt when it is no size.
 std::optional<double> size_bytes(std::string_view text);
@@ -50,7 +59,8 @@ struct TorchOom {
     Frames frames;
     std::string text;
     int form = -1;  // V0 … V11 of the message's history
-    std::optional<double> asked, total, free, allocated, unallocated, private_pools, allowed, this_process;
+    std::optional<double> asked, total, free, allocated, unallocated, private_pools, allowed,
+        this_process;
     std::vector<double> processes;  // "Process N has M memory in use"
     bool above_1eb = false;
     bool preemptive = false;  // refused by the fraction before it was tried
@@ -144,12 +154,13 @@ class Facts {
         return nullptr;
     }
 
-    std::vector<TorchOom> torch;        // the first kKeep
+    std::vector<TorchOom> torch;  // the first kKeep
     std::uint64_t torch_count = 0;
     SeriesBook series;
     Counters counters;
     std::vector<std::string> file_names;
-    std::vector<std::pair<Place, Frames>> device_frames;  // of device_oom, ggml_oom, …: the first kKeep
+    std::vector<std::pair<Place, Frames>>
+        device_frames;  // of device_oom, ggml_oom, …: the first kKeep
 
     const Shelf& shelf(Signal s) const { return shelves_[static_cast<std::size_t>(s)]; }
     Shelf& shelf(Signal s) { return shelves_[static_cast<std::size_t>(s)]; }
@@ -160,6 +171,8 @@ class Facts {
 
 // Position of a frame signal in Frames.
 std::size_t frame_slot(Signal signal);
-inline bool near_frame(const Frames& frames, Signal signal) { return frames.line[frame_slot(signal)] != 0; }
+inline bool near_frame(const Frames& frames, Signal signal) {
+    return frames.line[frame_slot(signal)] != 0;
+}
 
 }  // namespace oomlab::triage

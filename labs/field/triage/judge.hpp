@@ -21,7 +21,8 @@ struct Claim {
     double strength;
     std::vector<Proof> proofs;
     std::vector<std::string> against;
-    bool host_kill = false;  // the host's own word that it killed for lack of memory stands behind it
+    bool host_kill =
+        false;  // the host's own word that it killed for lack of memory stands behind it
 };
 
 class Case {
@@ -56,11 +57,13 @@ class Case {
 };
 
 // One file each: they add claims.
-void judge_device(Case& c);    // types 1, 2 and the cap
-void judge_pool(Case& c);      // type 3
-void judge_growth(Case& c);    // type 4
-void judge_host(Case& c);      // type 5
-void judge_lookalike(Case& c); // type 6
+void judge_planning(Case& c);       // type 1: the planner's own refusals and its sums
+void judge_start_failure(Case& c);  // type 1: an allocation that failed during start-up
+void judge_device(Case& c);         // types 1, 2 and the cap
+void judge_pool(Case& c);           // type 3
+void judge_growth(Case& c);         // type 4
+void judge_host(Case& c);           // type 5
+void judge_lookalike(Case& c);      // type 6
 
 // The arithmetic of an out-of-memory message, in words.
 std::vector<std::string> explain(const TorchOom& oom);

@@ -9,13 +9,12 @@ namespace {
 using S = Signal;
 using C = Cause;
 
-bool has(const Fact& f, std::string_view what) { return f.text.find(what) != std::string::npos; }
-
 // A fault counts when it is first: after an out of memory it is a consequence.
 double unless_later(const Case& c, const Fact* fault, double strength) {
     const auto& d = c.failure;
     if (!d.any() || fault == nullptr) return strength;
-    if (d.place.file == fault->place.file && d.place.line < fault->place.line) return strength * 0.55;
+    if (d.place.file == fault->place.file && d.place.line < fault->place.line)
+        return strength * 0.55;
     return strength;
 }
 
@@ -28,16 +27,28 @@ void simple(Case& c, S signal, Cause cause, double strength) {
 
 void kills(Case& c) {
     const Facts& f = c.facts;
-    const Fact* oom = f.first_of({S::kernel_kill, S::oom_killed, S::cgroup_oom_kill, S::slurm_oom, S::systemd_oom, S::ray_oom});
+    const Fact* oom = f.first_of({S::kernel_kill, S::oom_killed, S::cgroup_oom_kill, S::slurm_oom,
+                                  S::systemd_oom, S::ray_oom});
     if (const Fact* probe = f.first(S::probe_failed)) {
-        const bool restart = f.find(S::probe_failed, [](const Fact& e) { return has(e, "will be restarted") || has(e, "atchdog timeout") || has(e, "estart"); });
-        const bool readiness_only = !restart && !f.find(S::probe_failed, [](const Fact& e) { return has(e, "iveness") || has(e, "tartup"); });
+        const bool restart = f.find(S::probe_failed, [](const Fact& e) {
+            return mentions(e, "will be restarted") || mentions(e, "atchdog timeout") ||
+                   mentions(e, "estart");
+        });
+        const bool readiness_only = !restart && !f.find(S::probe_failed, [](const Fact& e) {
+            return mentions(e, "iveness") || mentions(e, "tartup");
+        });
         Claim& k = c.claim(C::killed_by_probe, oom ? 40 : readiness_only ? 38 : restart ? 94 : 84);
-        Case::prove(k, f.find(S::operator_stop, [](const Fact& e) { return has(e, "KeyboardInterrupt") || has(e, "terminated"); }));
+        Case::prove(k, f.find(S::operator_stop, [](const Fact& e) {
+            return mentions(e, "KeyboardInterrupt") || mentions(e, "terminated");
+        }));
         Case::prove(k, probe);
         Case::prove(k, f.last(S::probe_failed));
         Case::prove(k, f.first(S::oom_killed_false));
-        if (!oom) c.rule_out(C::host_memory_too_small, "no kernel or runtime line says out of memory, and the events name the probe", probe);
+        if (!oom)
+            c.rule_out(
+                C::host_memory_too_small,
+                "no kernel or runtime line says out of memory, and the events name the probe",
+                probe);
     }
     const Fact* stop = f.first(S::operator_stop);
     const Fact* limit = f.first(S::time_limit);
@@ -49,13 +60,22 @@ void kills(Case& c) {
         Case::prove(k, exit);
     }
     if (stop && !oom && !f.has(S::probe_failed)) {
-        const bool words = f.find(S::operator_stop, [](const Fact& e) { return !has(e, "KeyboardInterrupt") && !has(e, "hutting down"); });
-        Claim& k = c.claim(C::killed_by_operator, c.failure.any() ? 40 : not_oom ? 88 : words ? (exit ? 84 : 76) : exit ? 50 : 40);
+        const bool words = f.find(S::operator_stop, [](const Fact& e) {
+            return !mentions(e, "KeyboardInterrupt") && !mentions(e, "hutting down");
+        });
+        Claim& k = c.claim(C::killed_by_operator, c.failure.any() ? 40
+                                                  : not_oom       ? 88
+                                                  : words         ? (exit ? 84 : 76)
+                                                  : exit          ? 50
+                                                                  : 40);
         Case::prove(k, stop);
         Case::prove(k, f.last(S::operator_stop));
         Case::prove(k, not_oom);
         Case::prove(k, exit);
-        c.rule_out(C::host_memory_too_small, "a stop was asked for before the process ended, and no kernel line says out of memory", stop);
+        c.rule_out(
+            C::host_memory_too_small,
+            "a stop was asked for before the process ended, and no kernel line says out of memory",
+            stop);
     } else if (not_oom && exit && !oom) {
         Claim& k = c.claim(C::killed_by_operator, 60);
         Case::prove(k, not_oom);
@@ -68,7 +88,8 @@ void kills(Case& c) {
         Case::prove(k, f.first(S::exception_root));
         Case::prove(k, self);
         Case::prove(k, f.first_of({S::killed_bare, S::exit_137}), "the parent's own SIGKILL");
-        c.rule_out(C::host_memory_too_small, "an exception precedes the kill: the engine ended its own processes", self);
+        c.rule_out(C::host_memory_too_small,
+                   "an exception precedes the kill: the engine ended its own processes", self);
     }
 }
 
@@ -83,11 +104,15 @@ void faults(Case& c) {
     }
     for (const S s : {S::illegal_access, S::device_assert, S::launch_failure}) {
         if (const Fact* x = f.first(s)) {
-            Claim& k = c.claim(C::illegal_access, unless_later(c, x, s == S::launch_failure ? 80 : 93));
+            Claim& k =
+                c.claim(C::illegal_access, unless_later(c, x, s == S::launch_failure ? 80 : 93));
             c.prove_all(k, s);
             Case::prove(k, f.first(S::xid_software));
-            if (f.first(S::device_assert) && s != S::device_assert) Case::prove(k, f.first(S::device_assert));
-            c.rule_out(C::prefill_activation_spike, "the first error is a fault; an allocation that fails after it only reports it", x);
+            if (f.first(S::device_assert) && s != S::device_assert)
+                Case::prove(k, f.first(S::device_assert));
+            c.rule_out(
+                C::prefill_activation_spike,
+                "the first error is a fault; an allocation that fails after it only reports it", x);
         }
     }
     if (const Fact* x = f.first(S::xid_software); x && !f.has(S::illegal_access)) {
@@ -96,12 +121,14 @@ void faults(Case& c) {
     }
     // The fault came first and the engine calls the rest out of memory.
     const Fact* fault = f.first_of({S::illegal_access, S::device_assert, S::launch_failure});
-    if (fault && c.failure.any() && fault->place < c.failure.place && fault->place.file == c.failure.place.file && c.failure.torch) {
+    if (fault && c.failure.any() && fault->place < c.failure.place &&
+        fault->place.file == c.failure.place.file && c.failure.torch) {
         Claim& k = c.claim(C::fault_reported_as_memory, 84);
         Case::prove(k, fault);
         Case::prove(k, *c.failure.torch, "reported after the fault");
     }
-    if (const Fact* x = f.first(S::cumem_error); x && (!c.failure.any() || x->place < c.failure.place)) {
+    if (const Fact* x = f.first(S::cumem_error);
+        x && (!c.failure.any() || x->place < c.failure.place)) {
         Claim& k = c.claim(C::fault_reported_as_memory, c.failure.any() ? 93 : 72);
         Case::prove(k, x);
         if (c.failure.torch) Case::prove(k, *c.failure.torch, "the message that hides it");
@@ -110,43 +137,83 @@ void faults(Case& c) {
         Claim& k = c.claim(C::invalid_launch, unless_later(c, x, 92));
         c.prove_all(k, S::invalid_launch);
         if (!x->fields[1].empty())
-            c.figures.push_back(fmt::format("{} bytes of shared memory were asked of a block, the card gives {}: a property of the card, not of how full it is", x->fields[0], x->fields[1]));
-        c.rule_out(C::prefill_activation_spike, "the launch was impossible; how much memory is free does not matter", x);
+            c.figures.push_back(
+                fmt::format("{} bytes of shared memory were asked of a block, the card gives {}: a "
+                            "property of the card, not of how full it is",
+                            x->fields[0], x->fields[1]));
+        c.rule_out(C::prefill_activation_spike,
+                   "the launch was impossible; how much memory is free does not matter", x);
     }
     if (const Fact* x = f.first(S::address_reserve)) {
         Claim& k = c.claim(C::address_space_reservation, 96);
         Case::prove(k, x);
-        Case::prove(k, f.find(S::host_total, [](const Fact& e) { return has(e, "system memory"); }));
-        Case::prove(k, f.find(S::address_limit, [](const Fact& e) { return !has(e, "unlimited"); }));
-        c.rule_out(C::vision_encoder_spike, "the failing call reserves addresses; it would fail with an empty card too", x);
-        c.rule_out(C::compute_buffer_underestimated, "the failing call reserves addresses, not memory", x);
-    } else if (const Fact* v = f.find(S::address_limit, [](const Fact& e) { return !has(e, "unlimited"); }); v && f.first_of({S::cannot_allocate, S::device_oom, S::bad_alloc})) {
+        Case::prove(
+            k, f.find(S::host_total, [](const Fact& e) { return mentions(e, "system memory"); }));
+        Case::prove(
+            k, f.find(S::address_limit, [](const Fact& e) { return !mentions(e, "unlimited"); }));
+        c.rule_out(C::vision_encoder_spike,
+                   "the failing call reserves addresses; it would fail with an empty card too", x);
+        c.rule_out(C::compute_buffer_underestimated,
+                   "the failing call reserves addresses, not memory", x);
+    } else if (const Fact* v = f.find(S::address_limit,
+                                      [](const Fact& e) { return !mentions(e, "unlimited"); });
+               v && f.first_of({S::cannot_allocate, S::device_oom, S::bad_alloc})) {
         Claim& k = c.claim(C::address_space_reservation, 86);
         Case::prove(k, v);
         Case::prove(k, f.first_of({S::cannot_allocate, S::device_oom, S::bad_alloc}));
     }
+    // A Vulkan allocation that fails at gibibytes while more is free: the driver's limit for one.
+    const Fact* vulkan =
+        f.find(S::ggml_oom, [](const Fact& e) { return mentions(e, "ggml_vulkan"); });
+    const Fact* room = f.first(S::device_free);
+    if (vulkan && room) {
+        const double asked = vulkan->number(0), free_bytes = room->number(1) * 1048576.0;
+        double taken = 0;
+        for (const Fact& e : f.shelf(S::llama_buffers).first)
+            if (mentions(e, "Vulkan") && e.place < vulkan->place)
+                taken += (e.fields[1].empty() ? e.number(0) : e.number(1)) * 1048576.0;
+        if (asked >= 1.0 * 1073741824.0 && asked + taken < 0.92 * free_bytes) {
+            Claim& k = c.claim(C::single_allocation_cap, 84);
+            Case::prove(k, room);
+            Case::prove(k, vulkan,
+                        "it would have fitted: the driver refuses one allocation of this size");
+            c.figures.push_back(
+                fmt::format("{:.0f} MiB were asked in one piece, {:.0f} MiB were free and {:.0f} "
+                            "MiB of it taken before",
+                            asked / 1048576, free_bytes / 1048576, taken / 1048576));
+        }
+    }
     simple(c, S::single_cap, C::single_allocation_cap, 95);
-    if (const Fact* x = f.find(S::library_mismatch, [](const Fact& e) { return !has(e, "cuda_v"); })) {
+    if (const Fact* x =
+            f.find(S::library_mismatch, [](const Fact& e) { return !mentions(e, "cuda_v"); })) {
         Claim& k = c.claim(C::library_mismatch, unless_later(c, x, 92));
         Case::prove(k, x);
         c.prove_all(k, S::library_mismatch);
     }
     // A handle that gets no memory beside much free memory is not about memory.
     if (const Fact* x = f.first(S::cublas_alloc)) {
-        const Fact* available = f.find(S::host_total, [](const Fact& e) { return has(e, "memory.available"); });
+        const Fact* available =
+            f.find(S::host_total, [](const Fact& e) { return mentions(e, "memory.available"); });
         const double free_bytes = available ? size_bytes(available->fields[0]).value_or(0) : 0;
-        const Fact* smi = f.find(S::nvidia_smi_free, [](const Fact& e) { return e.number(1) > 0 && e.number(0) < 0.7 * e.number(1); });
+        const Fact* smi = f.find(S::nvidia_smi_free, [](const Fact& e) {
+            return e.number(1) > 0 && e.number(0) < 0.7 * e.number(1);
+        });
         const bool board = f.has(S::jetson) || f.has(S::unified_memory);
-        const Fact* mem = f.find(S::host_total, [](const Fact& e) { return has(e, "MemFree") || has(e, "MemAvailable"); });
+        const Fact* mem = f.find(S::host_total, [](const Fact& e) {
+            return mentions(e, "MemFree") || mentions(e, "MemAvailable");
+        });
         const bool board_free = mem && mem->number(0) > 8e6;
-        if (free_bytes > 4e9 || (smi && !has(*x, "NOT_INIT")) || (board && board_free) || board_free) {
+        if (free_bytes > 4e9 || (smi && !mentions(*x, "NOT_INIT")) || (board && board_free) ||
+            board_free) {
             Claim& k = c.claim(C::library_mismatch, free_bytes > 4e9 || board ? 86 : 60);
             Case::prove(k, f.first(S::library_mismatch));
             Case::prove(k, available);
             Case::prove(k, x, "the handle failed while memory was free");
             Case::prove(k, f.after(S::llama_in_function, x->place));
             Case::prove(k, mem);
-            c.rule_out(C::weights_exceed_memory, "much memory is free: the handle failed for another reason", available ? available : mem);
+            c.rule_out(C::weights_exceed_memory,
+                       "much memory is free: the handle failed for another reason",
+                       available ? available : mem);
         }
     }
 }
@@ -158,15 +225,18 @@ void limits(Case& c) {
         c.prove_all(k, S::thread_limit);
         Case::prove(k, f.find(S::thread_limit, [](const Fact& e) { return !e.fields[0].empty(); }));
         Case::prove(k, f.first(S::ulimit));
-        c.rule_out(C::host_memory_too_small, "the refused resource is a thread or process; memory is free", f.first(S::host_total));
+        c.rule_out(C::host_memory_too_small,
+                   "the refused resource is a thread or process; memory is free",
+                   f.first(S::host_total));
     }
     if (const Fact* x = f.first(S::shm_full)) {
         Claim& k = c.claim(C::shm_too_small, 95);
         c.prove_all(k, S::shm_full);
-        Case::prove(k, f.find(S::shm_full, [](const Fact& e) { return has(e, "/dev/shm"); }));
+        Case::prove(k, f.find(S::shm_full, [](const Fact& e) { return mentions(e, "/dev/shm"); }));
         Case::prove(k, f.first(S::shm_size));
         Case::prove(k, f.first(S::bus_error));
-        c.rule_out(C::communication_failure, "the collective failed because its shared memory segment could not be made", x);
+        c.rule_out(C::communication_failure,
+                   "the collective failed because its shared memory segment could not be made", x);
     } else if (const Fact* b = f.first(S::bus_error)) {
         const Fact* size = f.first(S::shm_size);
         Claim& k = c.claim(C::shm_too_small, size ? 88 : 66);
@@ -175,10 +245,12 @@ void limits(Case& c) {
     }
     if (const Fact* x = f.first(S::pool_leak_check)) {
         Claim& k = c.claim(C::pool_bookkeeping_check, 95);
-        Case::prove(k, f.find(S::pool_leak_check, [](const Fact& e) { return has(e, "detected"); }));
+        Case::prove(
+            k, f.find(S::pool_leak_check, [](const Fact& e) { return mentions(e, "detected"); }));
         Case::prove(k, x);
         Case::prove(k, f.last(S::pool_leak_check), "the sums that do not add up");
-        c.rule_out(C::leak_retained_requests, "'memory leak' is the engine's count of slots, not the card's memory", x);
+        c.rule_out(C::leak_retained_requests,
+                   "'memory leak' is the engine's count of slots, not the card's memory", x);
     }
 }
 
@@ -191,7 +263,8 @@ void communication(Case& c) {
     if (!first) return;
     const bool memory = c.failure.any() || f.has(S::nccl_oom) || f.has(S::kernel_kill);
     if (memory) {
-        c.rule_out(C::communication_failure, "an out of memory is on record: the waiting peers are its consequence", first);
+        c.rule_out(C::communication_failure,
+                   "an out of memory is on record: the waiting peers are its consequence", first);
         return;
     }
     Claim& k = c.claim(C::communication_failure, timeout ? 84 : error ? 74 : 56);

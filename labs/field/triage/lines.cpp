@@ -60,9 +60,11 @@ std::size_t colour_length(std::string_view s, std::size_t i) {
     }
     if (k >= s.size() || s[k] != '[') return s[i] == '\x1b' ? 1 : 0;
     ++k;
-    while (k < s.size() && k - i < 32 && (s[k] == ';' || s[k] == '?' || (s[k] >= '0' && s[k] <= '9')))
+    while (k < s.size() && k - i < 32 &&
+           (s[k] == ';' || s[k] == '?' || (s[k] >= '0' && s[k] <= '9')))
         ++k;
-    if (k < s.size() && ((s[k] >= 'a' && s[k] <= 'z') || (s[k] >= 'A' && s[k] <= 'Z'))) return k + 1 - i;
+    if (k < s.size() && ((s[k] >= 'a' && s[k] <= 'z') || (s[k] >= 'A' && s[k] <= 'Z')))
+        return k + 1 - i;
     return s[i] == '\x1b' ? 1 : 0;
 }
 
@@ -110,14 +112,15 @@ std::string unescape_json_line(std::string_view line) {
 }
 
 std::string_view without_prefix(std::string_view line) {
-    constexpr std::string_view kDocker = "{\"log\":\"";
-    if (line.starts_with(kDocker)) return line.substr(kDocker.size());
+    for (const std::string_view docker : {"{\"log\":\"", "{\"log\": \""})
+        if (line.starts_with(docker)) return line.substr(docker.size());
     // 2026-05-01T10:00:00.123456789Z stderr F …
     if (line.size() > 30 && line[4] == '-' && line[10] == 'T') {
         const auto gap = line.find(' ');
         if (gap != std::string_view::npos && gap < 40) {
             const std::string_view rest = line.substr(gap + 1);
-            if (rest.starts_with("stdout ") || rest.starts_with("stderr ")) return rest.size() > 9 ? rest.substr(9) : std::string_view{};
+            if (rest.starts_with("stdout ") || rest.starts_with("stderr "))
+                return rest.size() > 9 ? rest.substr(9) : std::string_view{};
         }
     }
     // service-1  | …
@@ -127,7 +130,8 @@ std::string_view without_prefix(std::string_view line) {
         while (end > 0 && line[end - 1] == ' ') --end;
         const std::string_view name = line.substr(0, end);
         const bool word = !name.empty() && name.find_first_of(" \t|:=[(") == std::string_view::npos;
-        if (word && name.find_first_not_of("0123456789.") != std::string_view::npos) return line.substr(bar + 3);
+        if (word && name.find_first_not_of("0123456789.") != std::string_view::npos)
+            return line.substr(bar + 3);
     }
     // [rank3]: …
     if (line.starts_with("[rank")) {
@@ -159,7 +163,10 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
             ++i;
             continue;
         }
-        const std::size_t length = b >= 0xF0 && b < 0xF5 ? 4 : b >= 0xE0 && b < 0xF0 ? 3 : b >= 0xC2 && b < 0xE0 ? 2 : 0;
+        const std::size_t length = b >= 0xF0 && b < 0xF5   ? 4
+                                   : b >= 0xE0 && b < 0xF0 ? 3
+                                   : b >= 0xC2 && b < 0xE0 ? 2
+                                                           : 0;
         bool good = length != 0 && i + length <= text.size();
         std::uint32_t code = length == 2 ? b & 0x1FU : length == 3 ? b & 0x0FU : b & 0x07U;
         for (std::size_t k = 1; good && k < length; ++k) {
@@ -169,7 +176,8 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
         }
         good = good && !(length == 3 && (code < 0x800 || (code >= 0xD800 && code < 0xE000))) &&
                !(length == 4 && (code < 0x10000 || code > 0x10FFFF));
-        const bool control = code < 0xA0 || (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
+        const bool control = code < 0xA0 || (code >= 0x200B && code <= 0x200F) ||
+                             (code >= 0x2028 && code <= 0x202E) ||
                              (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
         if (!good) {
             out.push_back('?');
@@ -274,8 +282,11 @@ void LineScanner::strip_colours(std::string_view chunk) {
                 if (c == '\a') escape_ = Escape::none;
                 if (c == '\x1b') escape_ = Escape::osc_escape;
                 break;
-            case Escape::osc_escape: escape_ = Escape::none; break;
-            case Escape::none: break;
+            case Escape::osc_escape:
+                escape_ = Escape::none;
+                break;
+            case Escape::none:
+                break;
         }
     }
 }
@@ -327,7 +338,8 @@ void LineScanner::scan(std::string_view text, std::string_view after) {
             continue;
         }
         // A long line: a window around the place, then go on behind the window.
-        const std::size_t low = std::max(begin, hit.position > kLineMax / 4 ? hit.position - kLineMax / 4 : 0);
+        const std::size_t low =
+            std::max(begin, hit.position > kLineMax / 4 ? hit.position - kLineMax / 4 : 0);
         const std::size_t high = std::min(end, hit.position + kLineMax / 2);
         emit(text.substr(low, high - low), lookahead);
         at = high;
@@ -336,10 +348,12 @@ void LineScanner::scan(std::string_view text, std::string_view after) {
 }
 
 void LineScanner::emit(std::string_view line, std::string_view lookahead) {
-    const bool json = line.find("\\\"") != std::string_view::npos ||
-                      line.find("\\u00") != std::string_view::npos ||
-                      (line.find("\\n") != std::string_view::npos && line.find('{') != std::string_view::npos);
-    const bool visible = line.find("^[[") != std::string_view::npos || line.find("#033[") != std::string_view::npos;
+    const bool json =
+        line.find("\\\"") != std::string_view::npos ||
+        line.find("\\u00") != std::string_view::npos ||
+        (line.find("\\n") != std::string_view::npos && line.find('{') != std::string_view::npos);
+    const bool visible =
+        line.find("^[[") != std::string_view::npos || line.find("#033[") != std::string_view::npos;
     if (json || visible) {
         scratch_ = json ? unescape_json_line(line) : std::string(line);
         if (!json) {
@@ -357,8 +371,13 @@ void LineScanner::emit(std::string_view line, std::string_view lookahead) {
     while (at < line.size()) {
         const std::size_t stop = std::min(line.find_first_of("\r\n", at), line.size());
         if (stop > at) {
-            const std::string_view rest = stop + 1 < line.size() ? line.substr(stop + 1) : std::string_view{};
-            emit_part(line.substr(at, stop - at), rest.empty() ? lookahead : rest.substr(0, kLookahead));
+            const std::string_view rest =
+                stop + 1 < line.size() ? line.substr(stop + 1) : std::string_view{};
+            // What stands behind the last \n of a runtime's JSON is the runtime's own: the message
+            // goes on in the next line.
+            const bool own = rest.size() < 160 && rest.starts_with("\",");
+            emit_part(line.substr(at, stop - at),
+                      rest.empty() || own ? lookahead : rest.substr(0, kLookahead));
         }
         at = stop + 1;
     }

@@ -17,10 +17,11 @@ namespace oomlab::triage {
 
 // A line, or a part of one, in which some literal stands.
 struct CandidateLine {
-    std::string_view text;       // clean: no colours, no JSON escapes, no line end
-    std::string_view body;       // text without a container runtime's prefix
-    std::uint64_t number = 0;    // in its file
-    std::string_view lookahead;  // up to kLookahead bytes that follow, for messages of several lines
+    std::string_view text;     // clean: no colours, no JSON escapes, no line end
+    std::string_view body;     // text without a container runtime's prefix
+    std::uint64_t number = 0;  // in its file
+    std::string_view
+        lookahead;  // up to kLookahead bytes that follow, for messages of several lines
 };
 
 class LineScanner {
@@ -65,11 +66,12 @@ class LineScanner {
     enum class Escape { none, seen, csi, osc, osc_escape } escape_ = Escape::none;
 };
 
-// Colours out, `\"`, `\n`, `\t`, `\uXXXX` of a JSON string resolved. For a line of a runtime's JSON.
+// Colours out, `\"`, `\n`, `\t`, `\uXXXX` of a JSON string resolved. For a line of a runtime's
+// JSON.
 std::string unescape_json_line(std::string_view line);
 
-// Behind a runtime's prefix: Docker's {"log":", the CRI's time and stream, compose's service and bar,
-// a rank's bracket.
+// Behind a runtime's prefix: Docker's {"log":", the CRI's time and stream, compose's service and
+// bar, a rank's bracket.
 std::string_view without_prefix(std::string_view line);
 
 // For showing: one line, no control characters (C0, C1, DEL, bidirectional marks), valid UTF-8,

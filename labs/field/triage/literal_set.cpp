@@ -8,7 +8,9 @@
 namespace oomlab::triage {
 namespace {
 
-char fold(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+char fold(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
 
 std::uint32_t load(const char* p) {
     std::uint32_t gram = 0;
@@ -91,7 +93,8 @@ LiteralSet::Hit LiteralSet::find_first(std::string_view text, std::size_t from) 
     };
     std::size_t i = from;
     while (i + 3 * kStride <= last) {
-        const std::uint64_t any = maybe(i) | maybe(i + kStride) | maybe(i + 2 * kStride) | maybe(i + 3 * kStride);
+        const std::uint64_t any =
+            maybe(i) | maybe(i + kStride) | maybe(i + 2 * kStride) | maybe(i + 3 * kStride);
         if (any != 0) [[unlikely]] {
             for (std::size_t k = i; k < i + 4 * kStride; k += kStride) {
                 if (maybe(k) && verify(k)) return {k};

@@ -26,11 +26,15 @@ void list(std::string& out, std::string_view title, const std::vector<std::strin
 std::string to_text(const Report& r) {
     std::string out;
     if (r.type) {
-        out += fmt::format("type   {}, {}\ncause  {}: {}\nphase  {}\nsure?  {} ({:.2f})\n", *r.type, type_name(*r.type), r.cause, r.meaning, r.phase, r.confidence_word, r.confidence);
+        out += fmt::format("type   {}, {}\ncause  {}: {}\nphase  {}\nsure?  {} ({:.2f})\n", *r.type,
+                           type_name(*r.type), r.cause, r.meaning, r.phase, r.confidence_word,
+                           r.confidence);
     } else {
         out += "not enough evidence to name a type\n";
         if (!r.candidates.empty())
-            out += fmt::format("nearest {} (type {}, {:.2f}): too little to say so\n", r.candidates.front().cause, r.candidates.front().type, r.candidates.front().confidence);
+            out += fmt::format("nearest {} (type {}, {:.2f}): too little to say so\n",
+                               r.candidates.front().cause, r.candidates.front().type,
+                               r.candidates.front().confidence);
     }
     if (!r.evidence.empty()) {
         out += "\nEvidence\n";
@@ -45,7 +49,8 @@ std::string to_text(const Report& r) {
         out += "\nRuled out\n";
         for (const RuledOut& x : r.ruled_out) {
             out += fmt::format("  {} (type {}): {}", x.cause, x.type, x.why);
-            if (x.evidence) out += fmt::format(" [{}:{}]", printable(x.evidence->file, 200), x.evidence->line);
+            if (x.evidence)
+                out += fmt::format(" [{}:{}]", printable(x.evidence->file, 200), x.evidence->line);
             out += '\n';
         }
     }
@@ -65,7 +70,9 @@ std::string to_json(const Report& r) {
     j["confidence"] = r.confidence;
     j["confidence_word"] = r.confidence_word;
     j["phase"] = r.phase;
-    for (const char* key : {"evidence", "figures", "contradicts", "ruled_out", "actions", "ask_for", "candidates"}) j[key] = json::array();
+    for (const char* key :
+         {"evidence", "figures", "contradicts", "ruled_out", "actions", "ask_for", "candidates"})
+        j[key] = json::array();
     for (const Evidence& e : r.evidence) j["evidence"].push_back(to_json_value(e));
     for (const auto& s : r.figures) j["figures"].push_back(s);
     for (const auto& s : r.contradicts) j["contradicts"].push_back(s);
@@ -76,7 +83,9 @@ std::string to_json(const Report& r) {
     }
     for (const Action& a : r.actions) j["actions"].push_back({{"when", a.when}, {"what", a.what}});
     for (const auto& s : r.ask_for) j["ask_for"].push_back(s);
-    for (const Candidate& x : r.candidates) j["candidates"].push_back({{"type", x.type}, {"cause", x.cause}, {"confidence", x.confidence}});
+    for (const Candidate& x : r.candidates)
+        j["candidates"].push_back(
+            {{"type", x.type}, {"cause", x.cause}, {"confidence", x.confidence}});
     j["lines"] = r.lines;
     j["bytes"] = r.bytes;
     return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";

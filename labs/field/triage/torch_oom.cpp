@@ -42,7 +42,8 @@ struct Patterns {
     RE2 async_total{R"(device limit\s*:\s*)" BYTES, options};
     RE2 async_free{R"(free \(according to cuda\)\s*:\s*)" BYTES, options};
     RE2 async_cap{R"(user-supplied memory fraction\)(?s:.{0,600}?)\s: )" BYTES, options};
-    RE2 mps{R"(mps allocated: )" BYTES R"(, other allocations: )" BYTES R"(, max allowed: )" BYTES, options};
+    RE2 mps{R"(mps allocated: )" BYTES R"(, other allocations: )" BYTES R"(, max allowed: )" BYTES,
+            options};
 };
 
 const Patterns& patterns() {
@@ -57,7 +58,9 @@ void take(std::string_view text, const RE2& re, std::optional<double>& into) {
     if (bytes && *bytes < kNotAvailable) into = bytes;
 }
 
-bool contains(std::string_view text, std::string_view what) { return text.find(what) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view what) {
+    return text.find(what) != std::string_view::npos;
+}
 
 }  // namespace
 
@@ -65,7 +68,8 @@ TorchOom parse_torch_oom(std::string_view line, std::string_view lookahead) {
     const Patterns& p = patterns();
     TorchOom oom;
     const bool async = contains(line, "would exceed allowed memory");
-    // A wrapped message goes on for a few lines; a whole one must not borrow its neighbour's figures.
+    // A wrapped message goes on for a few lines; a whole one must not borrow its neighbour's
+    // figures.
     std::string text(line);
     const bool whole = contains(line, "unallocated") || contains(line, "reserved in total") ||
                        contains(line, "cached)") || contains(line, "Requested size");
@@ -82,7 +86,9 @@ TorchOom parse_torch_oom(std::string_view line, std::string_view lookahead) {
     if (RE2::PartialMatch(piece, p.capacity, &total, &free)) {
         oom.total = size_bytes(total);
         oom.free = size_bytes(free);
-        oom.form = contains(text, "capacty") ? 4 : contains(text, "PYTORCH_CUDA_ALLOC_CONF") ? 5 : 6;
+        oom.form = contains(text, "capacty")                   ? 4
+                   : contains(text, "PYTORCH_CUDA_ALLOC_CONF") ? 5
+                                                               : 6;
         if (contains(text, "docs.pytorch.org")) oom.form = 7;
     }
     if (RE2::PartialMatch(piece, p.old_total)) {

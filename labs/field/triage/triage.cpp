@@ -43,7 +43,8 @@ const Patterns& patterns() {
 }
 
 constexpr std::size_t kFilesMax = 256;
-// Beyond this many facts of one signal only every kSparse-th is stored: counters of days of serving.
+// Beyond this many facts of one signal only every kSparse-th is stored: counters of days of
+// serving.
 constexpr std::uint64_t kDense = 512;
 constexpr std::uint64_t kSparse = 64;
 
@@ -61,7 +62,8 @@ double number_after(std::string_view text, std::string_view key) {
 
 struct Session::State {
     Facts facts;
-    std::vector<std::unique_ptr<RE2>> expressions = std::vector<std::unique_ptr<RE2>>(signal_rows().size());
+    std::vector<std::unique_ptr<RE2>> expressions =
+        std::vector<std::unique_ptr<RE2>>(signal_rows().size());
     std::vector<std::uint16_t> ids;
     std::array<std::uint64_t, 16> frame_line{};
     Phase phase = Phase::unknown;
@@ -85,7 +87,8 @@ struct Session::State {
     Frames frames_at(std::uint64_t line) const {
         Frames near;
         for (std::size_t i = 0; i < frame_line.size(); ++i) {
-            if (frame_line[i] != 0 && line - frame_line[i] <= Frames::kNear) near.line[i] = frame_line[i];
+            if (frame_line[i] != 0 && line - frame_line[i] <= Frames::kNear)
+                near.line[i] = frame_line[i];
         }
         return near;
     }
@@ -112,7 +115,8 @@ struct Session::State {
             std::size_t field = 0;
             for (int g = 1; g < wanted; ++g) {
                 const auto& piece = groups[static_cast<std::size_t>(g)];
-                if (piece.data() != nullptr) fact.fields[field++] = std::string(piece.substr(0, 160));
+                if (piece.data() != nullptr)
+                    fact.fields[field++] = std::string(piece.substr(0, 160));
             }
         }
         fact.signal = r.signal;
@@ -137,15 +141,18 @@ struct Session::State {
             facts.series.read(line.body, line.lookahead, fact.place);
             return;
         }
-        if (s == Signal::stat_line || s == Signal::sglang_decode || s == Signal::sglang_prefill) count(fact, line);
+        if (s == Signal::stat_line || s == Signal::sglang_decode || s == Signal::sglang_prefill)
+            count(fact, line);
         Facts::Shelf& shelf = facts.shelf(s);
         if (shelf.count > kDense && shelf.count % kSparse != 0 && s != Signal::torch_oom) {
             ++shelf.count;
             return;
         }
         fact.text = std::string(line.text.substr(0, Fact::kTextMax));
-        if (s == Signal::host_total && !fact.fields[1].empty() && fact.text.find("Mem:") != std::string::npos) {
-            if (const auto used = size_bytes(fact.fields[1])) facts.series.add(Series::Kind::host, "used by free", *used, fact.place);
+        if (s == Signal::host_total && !fact.fields[1].empty() &&
+            fact.text.find("Mem:") != std::string::npos) {
+            if (const auto used = size_bytes(fact.fields[1]))
+                facts.series.add(Series::Kind::host, "used by free", *used, fact.place);
         }
         if (s == Signal::torch_oom) {
             ++facts.torch_count;
@@ -158,8 +165,9 @@ struct Session::State {
                 facts.torch.push_back(std::move(oom));
             }
         }
-        const bool device = s == Signal::device_oom || s == Signal::ggml_oom || s == Signal::cublas_alloc ||
-                            s == Signal::nccl_oom || s == Signal::torch_oom_bare || s == Signal::jax_oom;
+        const bool device = s == Signal::device_oom || s == Signal::ggml_oom ||
+                            s == Signal::cublas_alloc || s == Signal::nccl_oom ||
+                            s == Signal::torch_oom_bare || s == Signal::jax_oom;
         if (device && facts.device_frames.size() < Facts::kKeep)
             facts.device_frames.emplace_back(fact.place, frames_at(line.number));
         facts.add(std::move(fact));
@@ -168,9 +176,11 @@ struct Session::State {
     void count(const Fact& fact, const CandidateLine& line) {
         Counters& n = facts.counters;
         double running = -1, waiting = -1, usage = -1;
-        if (fact.signal == Signal::stat_line && (usage = number_after(line.text, "GPU KV cache usage: ")) >= 0) {
+        if (fact.signal == Signal::stat_line &&
+            (usage = number_after(line.text, "GPU KV cache usage: ")) >= 0) {
             running = number_after(line.text, "Running: ");
-            waiting = std::max(number_after(line.text, "Waiting: "), number_after(line.text, "Pending: "));
+            waiting = std::max(number_after(line.text, "Waiting: "),
+                               number_after(line.text, "Pending: "));
             usage /= 100;
             if (running > 0 || usage > 0.001) phase = Phase::serving;
         } else if (fact.signal == Signal::sglang_decode) {
@@ -196,8 +206,9 @@ struct Session::State {
             if (waiting > 0) ++n.full_waiting;
             if (!n.first_full) n.first_full = kept;
             n.last_full = kept;
-            const bool still = line.text.find("generation throughput: 0.0 ") != std::string_view::npos ||
-                               line.text.find("(token/s): 0.00") != std::string_view::npos;
+            const bool still =
+                line.text.find("generation throughput: 0.0 ") != std::string_view::npos ||
+                line.text.find("(token/s): 0.00") != std::string_view::npos;
             if (still) {
                 ++n.frozen;
                 if (!n.first_frozen) n.first_frozen = kept;
@@ -229,7 +240,9 @@ void Session::begin_file(std::string name) {
     s.scanner.begin();
 }
 
-void Session::feed(std::string_view chunk) { state_->scanner.feed(chunk); }
+void Session::feed(std::string_view chunk) {
+    state_->scanner.feed(chunk);
+}
 
 Result<void> Session::end_file() {
     State& s = *state_;
@@ -237,8 +250,9 @@ Result<void> Session::end_file() {
     s.lines += s.scanner.lines();
     s.bytes += s.scanner.bytes();
     if (s.scanner.looks_binary()) {
-        return fail(Error::parse(printable(s.facts.file_names.back(), 400) +
-                                 ": not a text log (many zero bytes); give the log itself, unpacked"));
+        return fail(
+            Error::parse(printable(s.facts.file_names.back(), 400) +
+                         ": not a text log (many zero bytes); give the log itself, unpacked"));
     }
     return {};
 }
@@ -273,10 +287,17 @@ struct Descriptor {
 std::string_view packed_kind(std::string_view head) {
     if (head.substr(0, 2) == "\x1f\x8b") return "gzip: zcat FILE | oomlab triage -";
     if (head.substr(0, 4) == "\x28\xb5\x2f\xfd") return "zstd: zstdcat FILE | oomlab triage -";
-    if (head.substr(0, 6) == std::string_view("\xfd" "7zXZ\0", 6)) return "xz: xzcat FILE | oomlab triage -";
+    if (head.substr(0, 6) == std::string_view("\xfd"
+                                              "7zXZ\0",
+                                              6))
+        return "xz: xzcat FILE | oomlab triage -";
     if (head.substr(0, 4) == "PK\x03\x04") return "a zip archive: unzip -p FILE | oomlab triage -";
-    if (head.substr(0, 4) == "\x7f" "ELF") return "a program, not a log";
-    if (head.substr(0, 4) == "\x89PNG" || head.substr(0, 3) == "\xff\xd8\xff") return "a picture: paste the text instead";
+    if (head.substr(0, 4) ==
+        "\x7f"
+        "ELF")
+        return "a program, not a log";
+    if (head.substr(0, 4) == "\x89PNG" || head.substr(0, 3) == "\xff\xd8\xff")
+        return "a picture: paste the text instead";
     return {};
 }
 
@@ -310,9 +331,11 @@ Result<void> read_one(Session& session, const std::string& path) {
 }  // namespace
 
 Result<Report> triage_files(const std::vector<std::string>& paths) {
-    if (paths.empty()) return fail(Error::usage("triage: give a log file, or - for standard input"));
+    if (paths.empty())
+        return fail(Error::usage("triage: give a log file, or - for standard input"));
     if (paths.size() > kFilesMax)
-        return fail(Error::usage("triage: more than " + std::to_string(kFilesMax) + " files at once"));
+        return fail(
+            Error::usage("triage: more than " + std::to_string(kFilesMax) + " files at once"));
     Session session;
     for (const std::string& path : paths) OOMLAB_TRY_VOID(read_one(session, path));
     return session.report();
