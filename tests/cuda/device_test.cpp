@@ -20,7 +20,7 @@ TEST_CASE("cuda: opening reads the card and makes no context") {
     CHECK_FALSE(fake.has_context());
 }
 
-TEST_CASE("cuda: a machine without a driver, a card or cuBLAS is an environment error with the reason") {
+TEST_CASE("cuda: without a driver or a card or cuBLAS there is an environment error with the reason") {
     FakeCuda fake;
     fake.driver_error = 35;
     auto none = cuda::open_device(fake, fake, {});
@@ -48,7 +48,7 @@ TEST_CASE("cuda: the probe makes no context and prints one line") {
     CHECK_FALSE(fake.has_context());
 }
 
-TEST_CASE("cuda: context, modules and library are measured as they appear") {
+TEST_CASE("cuda: context and modules and library are measured as they appear") {
     for (const bool has_smi : {true, false}) {
         FakeCuda fake;
         fake.has_smi = has_smi;
@@ -155,7 +155,7 @@ TEST_CASE("cuda: a mapping that cannot be made accessible is undone") {
     CHECK(memory.map(*range, 2 * kMiB, *handle).has_value());
 }
 
-TEST_CASE("cuda: a graph's memory is measured at its instantiation") {
+TEST_CASE("cuda: the memory of a graph is measured at its instantiation") {
     FakeCuda fake;
     auto device = open_fake(fake);
     const auto capture = [&] {
@@ -190,7 +190,7 @@ TEST_CASE("cuda: a captured op runs when its graph is launched and not before") 
     CHECK(*device->ops().checksum(*x, 64) != before);
 }
 
-TEST_CASE("cuda: provoked faults are CUDA's own, sticky or not as they are") {
+TEST_CASE("cuda: provoked faults are those of CUDA and sticky as they are") {
     for (const DeviceErrc code : {DeviceErrc::illegal_address, DeviceErrc::device_assert}) {
         FakeCuda fake;
         auto device = open_fake(fake);
@@ -262,7 +262,7 @@ TEST_CASE("cuda: an op that is cost only launches nothing") {
     CHECK(fake.calls() == before);
 }
 
-TEST_CASE("cuda: time is the machine's, from the opening on") {
+TEST_CASE("cuda: time is that of the machine since the opening") {
     FakeCuda fake;
     auto device = open_fake(fake);
     CHECK(device->now_s() == 0);
@@ -270,7 +270,7 @@ TEST_CASE("cuda: time is the machine's, from the opening on") {
     CHECK(device->now_s() == 2.5);
 }
 
-TEST_CASE("cuda: nvidia-smi's lists are read, foreign lines are skipped") {
+TEST_CASE("cuda: lists of nvidia-smi are read and foreign lines skipped") {
     const auto list = cuda::parse_processes("1234, 567\n 99 , 1\nNo running processes found\n5, [N/A]\n");
     REQUIRE(list.size() == 3);
     CHECK(list[0].pid == 1234);

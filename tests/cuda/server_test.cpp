@@ -134,7 +134,7 @@ constexpr const char* kGraphs = "cudagraph_capture_sizes = [1, 2]\nmax_num_batch
 
 }  // namespace
 
-TEST_CASE("server: the real chip's host code brings the simulated chip's tokens and requests") {
+TEST_CASE("server: host code of the real chip brings the tokens and requests of the simulated one") {
     for (const char* server : {kEager, kGraphs}) {
         CAPTURE(server);
         auto simulated = run_server(scenario(server));

@@ -51,7 +51,7 @@ TEST_CASE("golden: rms norm of 3 and 4 divides by the root of 12.5") {
     check_close(m.get<float>(a.out, 2), {1, 2});
 }
 
-TEST_CASE("golden: rope turns element i with element i + half, leaves v and position 0 alone") {
+TEST_CASE("golden: rope turns element i with its half-split partner and leaves v and position 0 alone") {
     Arena m;
     // one head, one kv head, head_dim 4, theta 10000: frequencies 1 and 0.01
     const Floats row{1, 1, 0, 0, 0, 0, 1, 1, 7, 7, 7, 7};

@@ -90,7 +90,7 @@ std::vector<std::uint16_t> run(const Way& way) {
 
 }  // namespace
 
-TEST_CASE("invariance: chunks, batches, block sizes and places change no byte") {
+TEST_CASE("invariance: neither chunks nor batches nor block sizes nor places change a byte") {
     const auto whole = run({});
     CHECK(run({.chunks = {5, 16, 1, 15}}) == whole);
     CHECK(run({.chunks = std::vector<u64>(kTokens, 1)}) == whole);

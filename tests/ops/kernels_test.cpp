@@ -73,7 +73,7 @@ auto make_on(Side& side, Make&& make) {
     return make(side, prng);
 }
 
-TEST_CASE("kernels: fill gives the host's bytes in every type, aligned or not") {
+TEST_CASE("kernels: fill gives the bytes of the host in every type and alignment") {
     for (const DType type :
          {DType::f32, DType::f16, DType::bf16, DType::i8, DType::fp8, DType::i32}) {
         for (const u64 elements : {1u, 31u, 5000u}) {
@@ -360,7 +360,7 @@ TEST_CASE("kernels: decode attention splits and joins its context") {
     check_attention<f16, fp8>(c);
 }
 
-TEST_CASE("kernels: prefill attention on tensor cores, whole prompts, chunks and decodes mixed") {
+TEST_CASE("kernels: prefill attention on tensor cores with prompts and chunks and decodes mixed") {
     AttentionCase c{.heads = 2, .kv_heads = 1, .head_dim = 64, .block_size = 16, .window = 0,
                     .seqs = {{70, 70}, {1, 40}, {2, 2}, {30, 150}}};
     check_attention<bf16, bf16>(c);

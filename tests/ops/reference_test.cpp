@@ -190,7 +190,7 @@ TEST_CASE("reference: rotary embedding") {
     check_rope<f16>();
 }
 
-TEST_CASE("reference: paged attention over mixed prompts, chunks and decodes") {
+TEST_CASE("reference: paged attention over mixed prompts and chunks and decodes") {
     for (const u64 window : {0u, 1u, 6u, 1000u}) {
         check_attention<float, float>(window);
         check_attention<bf16, bf16>(window);
