@@ -192,6 +192,41 @@ TEST_SUITE("property") {
     TEST_CASE("property: rounding and another segment size") {
         both(600, 4, "roundup_power2_divisions:[64:8,256:4,>:2],large_segment_size_mb:12");
     }
+    TEST_CASE("property: among thousands of equal holes the lowest is taken") {
+        Rig rig("", 4_GiB);
+        Prng prng(77);
+        std::vector<u64> live;
+        for (int i = 0; i < 4000; ++i) {
+            live.push_back(rig.allocator.malloc(4_KiB)->address);
+            // Runs of live blocks between them: the next hole may be near or far.
+            for (u64 n = prng.below(5); n > 0; --n) REQUIRE(rig.allocator.malloc(512));
+        }
+        const auto expected = [&] {
+            std::pair<u64, u64> best{UINT64_MAX, 0};  // size, address
+            for (const SegmentInfo& segment : rig.allocator.snapshot()) {
+                for (const BlockInfo& block : segment.blocks) {
+                    if (block.active || block.bytes < 4_KiB || !segment.small_pool) continue;
+                    best = std::min(best, {block.bytes, block.address});
+                }
+            }
+            return best.second;
+        };
+        for (int i = 0; i < 12'000; ++i) {
+            const bool growing = i / 3000 % 2 == 0;
+            if (live.size() > 1 && prng.chance(growing ? 0.8 : 0.3)) {
+                const std::size_t at = prng.below(live.size());
+                rig.allocator.free(live[at]);
+                live[at] = live.back();
+                live.pop_back();
+                continue;
+            }
+            const u64 wanted = i % 20 == 0 ? expected() : 0;
+            live.push_back(rig.allocator.malloc(4_KiB)->address);
+            if (wanted != 0) REQUIRE(live.back() == wanted);
+            if (i % 50 == 0) rig.check();
+        }
+        rig.check();
+    }
     TEST_CASE("property: expandable segments with a limit on splitting and a cap") {
         both(700, 4,
              "expandable_segments:True,max_split_size_mb:40,per_process_memory_fraction:0.5,"

@@ -101,23 +101,62 @@ void BlockTree::rotate_right(Block* all, BlockId x) {
 }
 
 void BlockTree::insert_below(Block* all, BlockId z) {
-    BlockId parent = first_;
-    bool on_left = true;
+    Place place{first_, Side::left};
     if (before(all[z], all[first_])) {
         // The common case of a block that goes back where the next search takes it from.
         first_ = z;
     } else {
-        for (BlockId at = root_; at != 0;) {
-            parent = at;
-            on_left = before(all[z], all[at]);
-            at = on_left ? all[at].left : all[at].right;
-        }
+        place = place_of(all, z);
     }
     all[z].left = all[z].right = 0;
-    all[z].parent = parent;
+    all[z].parent = place.parent;
     all[z].red = true;
-    (on_left ? all[parent].left : all[parent].right) = z;
-    if (all[parent].red) rebalance_inserted(all, z);
+    (place.side == Side::left ? all[place.parent].left : all[place.parent].right) = z;
+    if (all[place.parent].red) rebalance_inserted(all, z);
+}
+
+// Where a new block hangs. The upper levels of a tree are warm; below them each level is a cache
+// miss, so in a deep tree a neighbour in the segment is asked first.
+BlockTree::Place BlockTree::place_of(const Block* all, BlockId z) const {
+    constexpr int kWarmLevels = 6;
+    Place place{root_, Side::left};
+    int level = 0;
+    for (BlockId at = root_; at != 0; ++level) {
+        if (level == kWarmLevels) {
+            const Place beside = place_beside_neighbour(all, z);
+            if (beside.parent != 0) return beside;
+        }
+        place = {at, before(all[z], all[at]) ? Side::left : Side::right};
+        at = place.side == Side::left ? all[at].left : all[at].right;
+    }
+    return place;
+}
+
+// Blocks of one size are ordered by address. The nearest free block of the same size in the
+// segment, on either side, is thus next to this one in the tree as well. Nobody (parent 0) when
+// none is close.
+BlockTree::Place BlockTree::place_beside_neighbour(const Block* all, BlockId z) {
+    constexpr int kReach = 6;
+    const auto same = [&](const Block* block) {
+        return block->state == BlockState::free && block->bytes == all[z].bytes;
+    };
+    const Block* after = all[z].next;
+    for (int i = 0; i < kReach && after != nullptr; ++i, after = after->next) {
+        if (!same(after)) continue;
+        BlockId at = after->left;
+        if (at == 0) return {static_cast<BlockId>(after - all), Side::left};
+        while (all[at].right != 0) at = all[at].right;
+        return {at, Side::right};
+    }
+    const Block* ahead = all[z].prev;
+    for (int i = 0; i < kReach && ahead != nullptr; ++i, ahead = ahead->prev) {
+        if (!same(ahead)) continue;
+        BlockId at = ahead->right;
+        if (at == 0) return {static_cast<BlockId>(ahead - all), Side::right};
+        while (all[at].left != 0) at = all[at].left;
+        return {at, Side::left};
+    }
+    return {0, Side::left};
 }
 
 void BlockTree::rebalance_inserted(Block* all, BlockId z) {

@@ -2,7 +2,9 @@
 // hand. The links are the blocks' own, so nothing is allocated and removing a block needs no
 // search.
 //
-// Every call is given `all`, the blocks by id; all[0] is the leaf of every tree and always black.
+// REQUIRES: a free neighbour of a block in its segment is in the same tree when its size is the
+// same. Every call is given `all`, the blocks by id; all[0] is the leaf of every tree and always
+// black.
 //
 // Invariants: (1) in order, keys ascend; (2) a red block has no red child; (3) every path from the
 // root down meets as many black blocks.
@@ -45,7 +47,14 @@ class BlockTree {
     bool check(Block* all, u64& count) const;
 
   private:
+    enum class Side { left, right };
+    struct Place {
+        BlockId parent;
+        Side side;
+    };
     void insert_below(Block* all, BlockId z);
+    Place place_of(const Block* all, BlockId z) const;
+    static Place place_beside_neighbour(const Block* all, BlockId z);
     void erase_linked(Block* all, BlockId z);
     void rebalance_inserted(Block* all, BlockId z);
     void rebalance_erased(Block* all, BlockId x);
