@@ -111,17 +111,20 @@ Rise rise_of(const FloorSeries& series, u64 quantum_bytes) {
     const std::size_t begin = bins.size() >= 8 ? bins.size() / 4 : std::min<std::size_t>(1, bins.size() - 1);
     const std::size_t n = bins.size() - begin;
     const std::size_t quarter = std::max<std::size_t>(1, n / 4);
-    rise.from_bytes = static_cast<u64>(median_low(bins, begin, begin + quarter));
-    rise.to_bytes = static_cast<u64>(median_low(bins, bins.size() - quarter, bins.size()));
+    // What is said are two floors and what lies between them, so that a reader can check it; what
+    // decides are medians of quarters, so that one odd bin cannot.
+    rise.from_bytes = bins[begin].low;
+    rise.to_bytes = bins.back().low;
     rise.completed = bins.back().completed - bins[begin].completed;
     rise.seconds = static_cast<double>(bins.back().time_us - bins[begin].time_us) * 1e-6;
     if (n < 4 || rise.completed == 0) return rise;
+    const double grown = static_cast<double>(rise.grown_bytes());
+    rise.bytes_per_request = grown / static_cast<double>(rise.completed);
+    if (rise.seconds > 0) rise.bytes_per_hour = grown / rise.seconds * 3600.0;
+    const double low = median_low(bins, begin, begin + quarter);
+    const double high = median_low(bins, bins.size() - quarter, bins.size());
     const double all = slope(bins, begin, bins.size());
-    rise.bytes_per_request = all;
-    if (rise.seconds > 0) {
-        rise.bytes_per_hour = all * static_cast<double>(rise.completed) / rise.seconds * 3600.0;
-    }
-    if (rise.to_bytes <= rise.from_bytes || rise.grown_bytes() <= quantum_bytes) return rise;
+    if (high - low <= static_cast<double>(quantum_bytes)) return rise;
     if (one_step_fits_better(bins, begin, all)) {
         rise.level_change = true;
         return rise;

@@ -117,7 +117,7 @@ void judge_growth(const Case& c, const Growth& g, Diagnosis& d) {
             d.evidence.push_back(fmt::format("{} of it is held by other processes: nvidia-smi --query-compute-apps names them",
                                              human_bytes(others)));
         }
-        d.summary = fmt::format("{} more is used on the device than the allocator knows of", human_bytes(r.grown_bytes()));
+        d.summary = fmt::format("{} more is used on the device than the allocator knows of", human_bytes(whole_growth(c.life.outside)));
         return;
     }
     const bool anonymous = g.retained_bytes * 4 < r.grown_bytes();
@@ -138,8 +138,9 @@ void judge_growth(const Case& c, const Growth& g, Diagnosis& d) {
     } else if (d.cause == "cache_without_eviction") {
         d.evidence.push_back("what grew belongs to no request: something that outlives them all, and is never emptied");
     }
-    d.summary = fmt::format("{} that finished work still holds: allocated grows with every thousand requests by {}",
-                            human_bytes(r.grown_bytes()),
+    const u64 held_bytes = anonymous ? whole_growth(c.life.allocated) : g.retained_bytes;
+    d.summary = fmt::format("{} is still held after the work it was for: allocated grows by {} with every thousand requests",
+                            human_bytes(held_bytes),
                             human_bytes(static_cast<u64>(std::max(0.0, 1000 * r.bytes_per_request))));
 }
 

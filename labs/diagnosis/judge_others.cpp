@@ -10,7 +10,7 @@ namespace {
 
 // More than this is free, and still "out of memory": then it was not the memory.
 constexpr u64 kPlenty = 256 * kMiB;
-constexpr u32 kLongPrompt = 8192;
+constexpr u32 kLongPrompt = 4096;
 
 const char* cause_of(DeviceErrc code) {
     switch (code) {
@@ -105,20 +105,26 @@ void judge_host_kill(const RunFacts& facts, Diagnosis& d) {
     const Phase phase = facts.phase;
     d.evidence.push_back(fmt::format("{} was the last phase in the trace, and no failure is written down: nobody had time to",
                                      trace::phase_name(phase)));
-    const bool grew = facts.host_points.size() >= 8 &&
-                      facts.host_points.back().rss_bytes > facts.host_points[facts.host_points.size() / 4].rss_bytes + 8 * kMiB;
-    if (phase <= Phase::context) {
-        d.cause = "host_checkpoint_copies";
-        d.summary = fmt::format("{} of host memory while the checkpoint was loaded, {} allowed", human_bytes(h.peak_bytes),
+    if (facts.host_points.size() >= 2) {
+        d.evidence.push_back(fmt::format("{} of resident memory in the server at the end, {} at the start",
+                                         human_bytes(facts.host_points.back().rss_bytes), human_bytes(facts.host_points.front().rss_bytes)));
+    }
+    // One prompt far beyond what came before it, just as the kernel struck.
+    const u64 before = facts.arrivals > 1 ? facts.prompt_tokens_before_last / (facts.arrivals - 1) : 0;
+    const bool long_prompt = facts.last_arrival && facts.last_arrival->second >= kLongPrompt &&
+                             facts.last_arrival->second >= 5 * before;
+    if (phase == Phase::host_load && facts.pinned_pool_begun) {
+        d.cause = "pinned_pool_too_large";
+        d.evidence.push_back("the pool of pinned host memory was being made");
+        d.summary = fmt::format("{} of host memory while the pinned pool was made, {} allowed", human_bytes(h.peak_bytes),
                                 human_bytes(h.limit_bytes));
-        d.remedies.push_back({"stream the checkpoint shard by shard (host.load = \"shard_stream\")",
-                              minus(h.peak_bytes, 16 * kMiB), true});
+        d.remedies.push_back({"bound the pinned pool (host.pinned_pool_limit)", minus(h.peak_bytes, 64 * kMiB), true});
     } else if (phase < Phase::serving) {
         d.cause = "host_checkpoint_copies";
         d.summary = fmt::format("{} of host memory during start-up, {} allowed", human_bytes(h.peak_bytes), human_bytes(h.limit_bytes));
         d.remedies.push_back({"stream the checkpoint shard by shard (host.load = \"shard_stream\")",
                               minus(h.peak_bytes, 16 * kMiB), true});
-    } else if (facts.last_arrival && facts.last_arrival->second >= kLongPrompt && !grew) {
+    } else if (long_prompt) {
         d.cause = "host_data_of_the_job";
         d.evidence.push_back(fmt::format("request {} with {} prompt tokens had just arrived", facts.last_arrival->first,
                                          facts.last_arrival->second));

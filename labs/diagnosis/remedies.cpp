@@ -34,8 +34,8 @@ void add_remedies(const Case& c, Diagnosis& d) {
         }
     }
     if (d.type == 4) {
-        const u64 kept = d.growth.rise.to_bytes > d.growth.rise.from_bytes ? d.growth.rise.grown_bytes() : 0;
-        offer(kept, d.growth.what == Growing::gap ? "leave no holes: one size for all (a paged pool), or expandable_segments:True"
+        const u64 kept = std::max(d.growth.rise.grown_bytes(), d.growth.retained_bytes);
+        offer(kept, d.growth.what == Growing::gap ? "leave no holes: one size for all (a paged pool); expandable_segments helps where whole segments are empty"
                     : d.growth.what == Growing::outside ? "stop the growth outside the allocator"
                                                         : "let finished work go: that is the cure, all else delays it");
     }
@@ -50,7 +50,11 @@ void add_remedies(const Case& c, Diagnosis& d) {
         if (f.capped != 0) offer(minus(f.device_free_bytes, c.available_bytes), "raise the process's own cap");
     }
     if (c.refused() && f.phase == Phase::serving && c.life.budget) {
-        offer(f.kv_blocks_used * c.life.budget->kv_block_bytes / 2, "let the newest give way (preemption = \"recompute\")");
+        const u64 block = c.life.budget->kv_block_bytes;
+        offer(c.life.lost_kv_blocks * block, "give every block back when its request ends (the accounting)");
+        if (d.cause == "kv_exhausted_no_preemption" && c.life.lost_kv_blocks == 0) {
+            offer(f.kv_blocks_used * block / 2, "let the newest give way (preemption = \"recompute\")");
+        }
     }
     if (f.phase == Phase::serving && c.memory()) {
         if (f.owner == Owner::kv || f.kv_blocks_total == 0) {

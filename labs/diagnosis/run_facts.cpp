@@ -98,6 +98,7 @@ void RunFacts::fold(const trace::RecordView& v) {
             lives.back().completed_at_begin = last_sample ? last_sample->completed : 0;
             lives.back().preemptions_at_begin = preemptions;
         }
+        if (phase == Phase::host_load) pinned_pool_begun = false;
         if (phase != Phase::shutdown) life().last_phase = phase;
         if (phase == Phase::serving && life().serving_us < 0) life().serving_us = v.time_us;
         life().end_us = v.time_us;
@@ -109,6 +110,8 @@ void RunFacts::fold(const trace::RecordView& v) {
         add_request(*r);
     } else if (const auto t = trace::record_of<trace::RetryRecord>(v, RecordType::retry)) {
         ++retries;
+    } else if (v.type == RecordType::log) {
+        if (v.text().find("Pinned host pool") != std::string_view::npos) pinned_pool_begun = true;
     } else if (v.type == RecordType::block_map) {
         add_map(v);
     } else if (v.type == RecordType::kv_map) {
@@ -172,6 +175,7 @@ void RunFacts::add_request(const trace::RequestRecord& r) {
         case RequestEvent::arrival:
             ++arrivals;
             seen.prompt_tokens = r.prompt_tokens;
+            if (last_arrival) prompt_tokens_before_last += last_arrival->second;
             last_arrival = {r.request, r.prompt_tokens};
             break;
         case RequestEvent::rejection: ++rejections; break;

@@ -103,6 +103,8 @@ class RunFacts {
     std::array<u64, kOwners> owner_peaks{};
     u64 allocated_peak = 0, reserved_peak = 0, device_used_peak = 0, kv_blocks_peak = 0;
     std::optional<std::pair<u32, u32>> last_arrival;   // request, prompt tokens
+    u64 prompt_tokens_before_last = 0;     // of all arrivals but the last one
+    bool pinned_pool_begun = false;        // the server said that it was about to pin host memory
     std::vector<HostPoint> host_points;
 
     bool ended() const { return finish.has_value() || host.known; }

@@ -179,6 +179,7 @@ Outcome<void> Engine::start_up() {
         for (u64 i = 0; i < kShards; ++i) OOMLAB_TRY_VOID(host_load.shard(i, kShards));
     }
     if (config_.scenario.host.pinned_pool_limit != 0) {
+        log("INFO", fmt::format("Pinned host pool: {}", human_bytes(config_.scenario.host.pinned_pool_limit)));
         auto pinned = device_.memory().host_alloc(config_.scenario.host.pinned_pool_limit);
         if (!pinned) return fail(Failure::of(std::move(pinned.error())));
         OOMLAB_DEVICE_TRY(device_.memory().host_free(*pinned));

@@ -98,10 +98,12 @@ Outcome<void> Faults::on_finished(const Request& request, double now_s, bool cut
         if (!now(a, now_s)) continue;
         const bool hit = f.share >= 1 || a.prng.chance(f.share);
         if (!hit) continue;
-        if (f.kind == "request_retained" || f.kind == "cache_without_eviction") {
-            // A finished request keeps its last 40 hidden states; a cache keeps its entry.
-            const u64 bytes = f.bytes != 0 ? f.bytes : 40 * m.hidden_size * element;
-            OOMLAB_TRY_VOID(keep(a, bytes, Owner::activations, request.number));
+        const u64 states = f.bytes != 0 ? f.bytes : 40 * m.hidden_size * element;   // 40 hidden states
+        if (f.kind == "request_retained") {
+            OOMLAB_TRY_VOID(keep(a, states, Owner::activations, request.number));
+        } else if (f.kind == "cache_without_eviction") {
+            // An entry belongs to the cache, not to the request that caused it.
+            OOMLAB_TRY_VOID(keep(a, states, Owner::workspace, trace::kNoRequest));
         } else if (f.kind == "cleanup_skipped" && cut_short) {
             OOMLAB_TRY_VOID(keep(a, request.arrival.prompt_tokens * m.hidden_size * element, Owner::activations, request.number));
         } else if (f.kind == "graph_per_request") {
