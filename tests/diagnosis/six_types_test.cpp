@@ -239,8 +239,8 @@ TEST_CASE("type 4: outside the allocator, by growth or by one step") {
 TEST_CASE("type 5: the kernel's kill comes before everything else") {
     RunBuilder run;
     run.phase(Phase::start).phase(Phase::host_load);
-    run.evidence(R"({"outcome":"host_oom","exit_status":137,"signal":9,"killed_by":"kernel (OOM killer)",)"
-                 R"("host_limit":{"limit_bytes":134217728,"peak_bytes":134217728},"sentences":["oom_kill 0 -> 1"]})");
+    run.evidence(R"j({"outcome":"host_oom","exit_status":137,"signal":9,"killed_by":"kernel (OOM killer)",)j"
+                 R"j("host_limit":{"limit_bytes":134217728,"peak_bytes":134217728},"sentences":["oom_kill 0 -> 1"]})j");
     const Diagnosis d = run.diagnose();
     CHECK(d.type == 5);
     CHECK(d.cause == "host_checkpoint_copies");
@@ -250,10 +250,10 @@ TEST_CASE("type 5: the kernel's kill comes before everything else") {
 TEST_CASE("type 5: the stand-in earns no type, and a SIGKILL from somewhere proves nothing") {
     RunBuilder run;
     run.phase(Phase::start).phase(Phase::host_load);
-    run.evidence(R"({"outcome":"killed","exit_status":137,"signal":9,"killed_by":"supervisor (stand-in at the limit)"})");
+    run.evidence(R"j({"outcome":"killed","exit_status":137,"signal":9,"killed_by":"supervisor (stand-in at the limit)"})j");
     CHECK(run.diagnose().type == 0);
     CHECK(run.diagnose().stand_in_for == 5);
-    run.evidence(R"({"outcome":"killed","exit_status":137,"signal":9,"killed_by":"unknown"})");
+    run.evidence(R"j({"outcome":"killed","exit_status":137,"signal":9,"killed_by":"unknown"})j");
     CHECK(run.diagnose().type == 0);
     CHECK(run.diagnose().stand_in_for == 0);
 }
@@ -261,7 +261,7 @@ TEST_CASE("type 5: the stand-in earns no type, and a SIGKILL from somewhere prov
 TEST_CASE("type 6: sticky errors, launches, and a message that says memory") {
     struct Row {
         DeviceErrc code;
-        u8 sticky;
+        std::uint8_t sticky;
         const char* message;
         const char* cause;
     };
