@@ -189,8 +189,9 @@ Result<void> write_file(const std::string& path, std::string_view text) {
 std::string learner_folder(const std::string& start) {
     std::error_code ec;
     fs::path at = fs::absolute(start.empty() ? "." : start, ec).lexically_normal();
-    for (int depth = 0; depth < 16 && !ec; ++depth) {
-        if (fs::is_directory(at / ".oomlab", ec)) return at.string();
+    for (int depth = 0; depth < 16; ++depth) {
+        std::error_code missing;   // not there is no error here
+        if (fs::is_directory(at / ".oomlab", missing)) return at.string();
         if (!at.has_parent_path() || at.parent_path() == at) break;
         at = at.parent_path();
     }

@@ -9,6 +9,7 @@
 
 using namespace oomlab;
 using namespace oomlab::testing;
+using oomlab::test::TempDir;
 
 namespace {
 
@@ -45,8 +46,8 @@ output_tokens = {{ dist = "lognormal", mean = 100, cv = 0.6, max = 400 }}
 
 Ran run_change(const Change& c) {
     const TempDir dir;
-    write_text(dir.path() + "/s.toml", text_of(c));
-    return oomlab({"run", dir.path() + "/s.toml", "--json", "--trace", dir.path() + "/t.omtrace"});
+    write_text(dir.path().string() + "/s.toml", text_of(c));
+    return shell({"run", dir.path().string() + "/s.toml", "--json", "--trace", dir.path().string() + "/t.omtrace"});
 }
 
 void proves(const Change& c, const char* outcome, int type, const char* cause) {
@@ -188,9 +189,9 @@ TEST_CASE("healthy look-alikes: an unchunked hour, clean file cache under a host
 
 TEST_CASE("a drawn fault is named neither in the json, nor on screen, nor in the trace") {
     const TempDir dir;
-    const std::string path = dir.path() + "/s.toml", trace = dir.path() + "/t.omtrace";
+    const std::string path = dir.path().string() + "/s.toml", trace = dir.path().string() + "/t.omtrace";
     write_text(path, text_of(hour("kind = \"drawn\"\nseed = 5")));
-    const Ran ran = oomlab({"run", path, "--json", "--trace", trace});
+    const Ran ran = shell({"run", path, "--json", "--trace", trace});
     CHECK(ran.json()["cause"].is_null());
     const std::string all = ran.out + ran.err + read_text(trace);
     for (const char* kind : {"request_retained", "cache_without_eviction", "cleanup_skipped", "graph_per_request",

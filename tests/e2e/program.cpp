@@ -32,8 +32,8 @@ int server_of(int pid) {
 }
 
 Ran run(const std::vector<std::string>& args, const std::string& cwd, int signal) {
-    const TempDir dir;
-    const std::string out = dir.path() + "/out", err = dir.path() + "/err";
+    const test::TempDir dir;
+    const std::string out = dir.path().string() + "/out", err = dir.path().string() + "/err";
     std::string program = std::string(OOMLAB_BIN_DIR) + "/oomlab";
     std::vector<std::string> copy = args;
     std::vector<char*> argv = {program.data()};
@@ -83,8 +83,8 @@ bool Ran::one_error_line() const {
     return err.rfind("oomlab: ", 0) == 0 && err.find('\n') == err.size() - 1 && err.size() < 1500;
 }
 
-Ran oomlab(const std::vector<std::string>& args, const std::string& cwd) { return run(args, cwd, 0); }
-Ran oomlab_with_signal(const std::vector<std::string>& args, int signal) { return run(args, "", signal); }
+Ran shell(const std::vector<std::string>& args, const std::string& cwd) { return run(args, cwd, 0); }
+Ran shell_with_signal(const std::vector<std::string>& args, int signal) { return run(args, "", signal); }
 
 std::string scenario(const std::string& name) {
     return std::string(OOMLAB_SOURCE_DIR) + "/content/scenarios/" + name + ".toml";

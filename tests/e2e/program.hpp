@@ -19,10 +19,10 @@ struct Ran {
 };
 
 // bin/oomlab with these arguments. `cwd` empty: where the test runs.
-Ran oomlab(const std::vector<std::string>& args, const std::string& cwd = "");
+Ran shell(const std::vector<std::string>& args, const std::string& cwd = "");
 
 // The same, and `signal` is sent to the server program that it starts, as soon as it serves.
-Ran oomlab_with_signal(const std::vector<std::string>& args, int signal);
+Ran shell_with_signal(const std::vector<std::string>& args, int signal);
 
 std::string scenario(const std::string& name);   // content/scenarios/<name>.toml
 void write_text(const std::string& path, const std::string& text);

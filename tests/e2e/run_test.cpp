@@ -11,6 +11,7 @@
 
 using namespace oomlab;
 using namespace oomlab::testing;
+using oomlab::test::TempDir;
 
 namespace {
 
@@ -43,9 +44,9 @@ arrival_rate = 1.0
 // One bad scenario: exit 2 and one line that says where.
 void refused(const std::string& text, const std::string& says) {
     const TempDir dir;
-    const std::string path = dir.path() + "/bad.toml";
+    const std::string path = dir.path().string() + "/bad.toml";
     write_text(path, text);
-    const Ran ran = oomlab({"run", path, "--json"});
+    const Ran ran = shell({"run", path, "--json"});
     CAPTURE(ran.err);
     CHECK(ran.exit_status == 2);
     CHECK(ran.one_error_line());
@@ -59,7 +60,7 @@ TEST_SUITE("run") {
 
 TEST_CASE("json: the keys of the contract, and one object last on stdout") {
     const TempDir dir;
-    const Ran ran = oomlab({"run", scenario("type2-l4"), "--json", "--trace", dir.path() + "/t.omtrace"});
+    const Ran ran = shell({"run", scenario("type2-l4"), "--json", "--trace", dir.path().string() + "/t.omtrace"});
     const auto j = ran.json();
     for (const char* key : {"outcome", "oom_type", "cause", "phase", "exit_status", "simulated", "message", "peak_allocated_bytes",
                             "peak_reserved_bytes", "device_used_bytes", "owners", "kv", "requests", "latency", "makespan_s",
@@ -76,31 +77,31 @@ TEST_CASE("json: the keys of the contract, and one object last on stdout") {
     CHECK(j["latency"]["ttft_s"]["mean"].get<double>() > 0);
     CHECK(j["peak_allocated_bytes"].get<std::uint64_t>() <= j["peak_reserved_bytes"].get<std::uint64_t>());
     CHECK(j["peak_reserved_bytes"].get<std::uint64_t>() < j["device_used_bytes"].get<std::uint64_t>());
-    CHECK(j["trace"] == dir.path() + "/t.omtrace");
+    CHECK(j["trace"] == dir.path().string() + "/t.omtrace");
 }
 
 TEST_CASE("the real message is on stderr, and everything says simulated") {
     const TempDir dir;
-    const Ran ran = oomlab({"run", scenario("type2-l4-fails"), "--plain", "--trace", dir.path() + "/t.omtrace"});
+    const Ran ran = shell({"run", scenario("type2-l4-fails"), "--plain", "--trace", dir.path().string() + "/t.omtrace"});
     CHECK(ran.exit_status == 1);
     CHECK(ran.err.find("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate") != std::string::npos);
     CHECK(ran.err.find("simulated") != std::string::npos);
     CHECK(ran.out.find("simulated") != std::string::npos);
     CHECK(ran.out.find("\033") == std::string::npos);
     CHECK(ran.out.find("type 2") != std::string::npos);
-    CHECK(ran.out.find(dir.path() + "/t.omtrace") != std::string::npos);
+    CHECK(ran.out.find(dir.path().string() + "/t.omtrace") != std::string::npos);
     CHECK(ran.out.find("next:") != std::string::npos);
 }
 
 TEST_CASE("the same scenario and seed twice: the same virtual part to the byte, another seed: not") {
     const TempDir dir;
     const auto run = [&](const char* file, const char* seed) {
-        oomlab({"run", scenario("type3-l4-cured"), "--json", "--seed", seed, "--trace", dir.path() + file});
-        return virtual_part(dir.path() + file);
+        shell({"run", scenario("type3-l4-cured"), "--json", "--seed", seed, "--trace", dir.path().string() + file});
+        return virtual_part(dir.path().string() + file);
     };
     const auto plain = [&](const char* file, const char* seed) {
-        oomlab({"run", scenario("type2-l4"), "--json", "--seed", seed, "--trace", dir.path() + file});
-        return virtual_part(dir.path() + file);
+        shell({"run", scenario("type2-l4"), "--json", "--seed", seed, "--trace", dir.path().string() + file});
+        return virtual_part(dir.path().string() + file);
     };
     CHECK(run("/a.omtrace", "7") == run("/b.omtrace", "7"));
     CHECK(plain("/c.omtrace", "7") == plain("/d.omtrace", "7"));
@@ -109,34 +110,34 @@ TEST_CASE("the same scenario and seed twice: the same virtual part to the byte, 
 
 TEST_CASE("pacing changes no byte of the result") {
     const TempDir dir;
-    const std::string s = dir.path() + "/s.toml";
+    const std::string s = dir.path().string() + "/s.toml";
     write_text(s, kSmall);
-    oomlab({"run", s, "--json", "--trace", dir.path() + "/fast.omtrace"});
-    oomlab({"run", s, "--json", "--time-scale", "60", "--trace", dir.path() + "/paced.omtrace"});
-    CHECK(virtual_part(dir.path() + "/fast.omtrace") == virtual_part(dir.path() + "/paced.omtrace"));
+    shell({"run", s, "--json", "--trace", dir.path().string() + "/fast.omtrace"});
+    shell({"run", s, "--json", "--time-scale", "60", "--trace", dir.path().string() + "/paced.omtrace"});
+    CHECK(virtual_part(dir.path().string() + "/fast.omtrace") == virtual_part(dir.path().string() + "/paced.omtrace"));
 }
 
 TEST_CASE("timeout is 124, SIGKILL from outside 137 without a type, a crash 128 and its signal") {
     const TempDir dir;
-    const std::string s = dir.path() + "/s.toml";
+    const std::string s = dir.path().string() + "/s.toml";
     write_text(s, kSmall);
-    Ran ran = oomlab({"run", s, "--json", "--time-scale", "0.5", "--timeout", "1s", "--trace", dir.path() + "/a.omtrace"});
+    Ran ran = shell({"run", s, "--json", "--time-scale", "0.5", "--timeout", "1s", "--trace", dir.path().string() + "/a.omtrace"});
     CHECK(ran.exit_status == 124);
     CHECK(ran.json()["outcome"] == "timeout");
-    ran = oomlab_with_signal({"run", s, "--plain", "--time-scale", "0.5", "--trace", dir.path() + "/b.omtrace"}, SIGKILL);
+    ran = shell_with_signal({"run", s, "--plain", "--time-scale", "0.5", "--trace", dir.path().string() + "/b.omtrace"}, SIGKILL);
     CHECK(ran.exit_status == 137);
     CHECK(ran.out.find("killed, exit 137") != std::string::npos);
     CHECK(ran.out.find("type 5") == std::string::npos);
-    ran = oomlab_with_signal({"run", s, "--plain", "--time-scale", "0.5", "--trace", dir.path() + "/c.omtrace"}, SIGSEGV);
+    ran = shell_with_signal({"run", s, "--plain", "--time-scale", "0.5", "--trace", dir.path().string() + "/c.omtrace"}, SIGSEGV);
     CHECK(ran.exit_status == 139);
     CHECK(ran.out.find("crashed, exit 139") != std::string::npos);
 }
 
 TEST_CASE("csv: allocated, reserved and device use, a row every sample_every") {
     const TempDir dir;
-    const Ran ran = oomlab({"run", scenario("type2-l4"), "--json", "--csv", dir.path() + "/m.csv", "--trace", dir.path() + "/t.omtrace"});
+    const Ran ran = shell({"run", scenario("type2-l4"), "--json", "--csv", dir.path().string() + "/m.csv", "--trace", dir.path().string() + "/t.omtrace"});
     CHECK(ran.exit_status == 0);
-    const std::string csv = read_text(dir.path() + "/m.csv");
+    const std::string csv = read_text(dir.path().string() + "/m.csv");
     CHECK(csv.rfind("at_s,memory_allocated,memory_reserved,device_used\n", 0) == 0);
     const auto rows = std::count(csv.begin(), csv.end(), '\n') - 1;
     CHECK(rows >= 12);   // two minutes and a little, ten seconds apart
@@ -145,13 +146,13 @@ TEST_CASE("csv: allocated, reserved and device use, a row every sample_every") {
 
 TEST_CASE("a learner's folder keeps its runs, numbered") {
     const TempDir dir;
-    std::filesystem::create_directories(dir.path() + "/.oomlab");
-    std::filesystem::create_directories(dir.path() + "/a");
-    write_text(dir.path() + "/a/mine.toml", kSmall);
-    oomlab({"run", dir.path() + "/a/mine.toml", "--json"});
-    const Ran second = oomlab({"run", "a/mine.toml", "--json"}, dir.path());
-    CHECK(std::filesystem::exists(dir.path() + "/.oomlab/runs/mine-1.omtrace"));
-    CHECK(std::filesystem::exists(dir.path() + "/.oomlab/runs/mine-2.omtrace"));
+    std::filesystem::create_directories(dir.path().string() + "/.oomlab");
+    std::filesystem::create_directories(dir.path().string() + "/a");
+    write_text(dir.path().string() + "/a/mine.toml", kSmall);
+    shell({"run", dir.path().string() + "/a/mine.toml", "--json"});
+    const Ran second = shell({"run", "a/mine.toml", "--json"}, dir.path().string());
+    CHECK(std::filesystem::exists(dir.path().string() + "/.oomlab/runs/mine-1.omtrace"));
+    CHECK(std::filesystem::exists(dir.path().string() + "/.oomlab/runs/mine-2.omtrace"));
     CHECK(second.json()["trace"].get<std::string>().find("mine-2.omtrace") != std::string::npos);
 }
 
@@ -173,15 +174,15 @@ TEST_CASE("toml that is none, impossible values, unknown keys and devices: one l
 
 TEST_CASE("files: missing, a folder, huge, binary") {
     const TempDir dir;
-    for (const std::string& path : {dir.path() + "/none.toml", dir.path(), std::string("/dev/zero")}) {
-        const Ran ran = oomlab({"run", path});
+    for (const std::string& path : {dir.path().string() + "/none.toml", dir.path().string(), std::string("/dev/zero")}) {
+        const Ran ran = shell({"run", path});
         CAPTURE(ran.err);
         CHECK(ran.exit_status == 2);
         CHECK(ran.one_error_line());
     }
-    write_text(dir.path() + "/huge.toml", "");
-    std::filesystem::resize_file(dir.path() + "/huge.toml", std::uintmax_t{1} << 33);
-    const Ran huge = oomlab({"run", dir.path() + "/huge.toml"});
+    write_text(dir.path().string() + "/huge.toml", "");
+    std::filesystem::resize_file(dir.path().string() + "/huge.toml", std::uintmax_t{1} << 33);
+    const Ran huge = shell({"run", dir.path().string() + "/huge.toml"});
     CHECK(huge.exit_status == 2);
     CHECK(huge.one_error_line());
     std::string binary(4096, '\0');
@@ -191,7 +192,7 @@ TEST_CASE("files: missing, a folder, huge, binary") {
 
 TEST_CASE("config.json with absurd fields") {
     const TempDir dir;
-    const std::string config = dir.path() + "/config.json";
+    const std::string config = dir.path().string() + "/config.json";
     for (const char* text : {"{}", "[1,2", R"({"model_type":"llama","hidden_size":4096,"num_hidden_layers":0,"num_attention_heads":32,"vocab_size":128})",
                              R"({"model_type":"llama","hidden_size":-1,"num_hidden_layers":2,"num_attention_heads":2,"vocab_size":8})",
                              R"({"model_type":"llama","hidden_size":1e300,"num_hidden_layers":2,"num_attention_heads":2,"vocab_size":8})"}) {
@@ -202,9 +203,9 @@ TEST_CASE("config.json with absurd fields") {
 
 TEST_CASE("a file that is no trace is never overwritten by one") {
     const TempDir dir;
-    const std::string mine = dir.path() + "/thesis.txt";
+    const std::string mine = dir.path().string() + "/thesis.txt";
     write_text(mine, "years of work\n");
-    const Ran ran = oomlab({"run", scenario("type2-l4"), "--trace", mine});
+    const Ran ran = shell({"run", scenario("type2-l4"), "--trace", mine});
     CHECK(ran.exit_status == 2);
     CHECK(ran.one_error_line());
     CHECK(read_text(mine) == "years of work\n");
@@ -216,7 +217,7 @@ TEST_CASE("flags: unknown, missing, out of range") {
                                                  {"run", scenario("type2-l4"), "--timeout", "soon"},
                                                  {"run", scenario("type2-l4"), "--seed", "x"}, {"probe"},
                                                  {"probe", "--prompt-tokens", "0"}}) {
-        const Ran ran = oomlab(args);
+        const Ran ran = shell(args);
         CAPTURE(ran.err);
         CHECK(ran.exit_status == 2);
         CHECK(ran.one_error_line());

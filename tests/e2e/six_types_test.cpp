@@ -7,6 +7,7 @@
 
 using namespace oomlab;
 using namespace oomlab::testing;
+using oomlab::test::TempDir;
 
 namespace {
 
@@ -21,7 +22,7 @@ struct Expected {
 
 void runs_as(const Expected& e) {
     const TempDir dir;
-    const Ran ran = oomlab({"run", scenario(e.name), "--json", "--trace", dir.path() + "/t.omtrace"});
+    const Ran ran = shell({"run", scenario(e.name), "--json", "--trace", dir.path().string() + "/t.omtrace"});
     if (ran.exit_status == 3 && std::string(e.name).rfind("type5", 0) == 0) {
         MESSAGE("skipped: this machine cannot limit host memory: ", ran.err);
         return;

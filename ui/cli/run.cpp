@@ -105,18 +105,15 @@ Result<int> run(const RunFlags& flags, bool has_window) {
     term::LiveRun face({flags.plain, flags.json && !term::is_terminal(), fs::path(flags.scenario).stem().string()});
     bool first = true;
     auto result = runner::run_scenario(request, [&](const runner::Progress& p) {
-        if (first) {
-            first = false;
-            std::fprintf(stderr, "%s\n", p.chip.reason.c_str());
-            if (flags.window && has_window) open_window(p.trace_path);
-        }
-        face.update(p.trace_path, p.live);
+        if (first && flags.window && has_window) open_window(p.trace_path);
+        first = false;
+        face.update(p.trace_path, p.chip.reason, p.live);
         return supervisor::Go::on;
     });
     face.finish();
     if (!result) return fail(std::move(result.error()));
     const runner::RunResult& r = *result;
-    if (first) std::fprintf(stderr, "%s\n", r.chip.reason.c_str());
+    face.say_chip(r.chip.reason);
 
     // As the server would have said it itself.
     const std::string& message = r.facts.failures.empty() ? r.evidence.message : r.facts.failures.front().message;

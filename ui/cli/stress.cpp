@@ -32,14 +32,14 @@ Result<int> run(StressFlags flags) {
     request.device = flags.setup.device;
     request.seed = flags.setup.seed;
     request.trace_path = flags.trace;
-    std::fprintf(stderr, "%s\n", limits.run.chip.reason.c_str());
     for (const std::string& line : plan.lines) std::fprintf(stderr, "sent: %s\n", line.c_str());
     term::LiveRun face({flags.plain, flags.json && !term::is_terminal(), "stress"});
     auto result = runner::run_scenario(request, [&](const runner::Progress& p) {
-        face.update(p.trace_path, p.live);
+        face.update(p.trace_path, p.chip.reason, p.live);
         return supervisor::Go::on;
     });
     face.finish();
+    face.say_chip(limits.run.chip.reason);
     if (!result) return fail(std::move(result.error()));
     const runner::RunResult& r = *result;
     diagnosis::SummaryOptions options;

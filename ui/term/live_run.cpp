@@ -45,7 +45,12 @@ LiveRun::LiveRun(LiveOptions options) : options_(std::move(options)), redraws_(!
 
 LiveRun::~LiveRun() { finish(); }
 
-void LiveRun::update(const std::string& trace_path, const supervisor::Live& live) {
+void LiveRun::say_chip(const std::string& chip) {
+    if (!said_chip_) std::fprintf(stderr, "%s\n", chip.c_str());
+    said_chip_ = true;
+}
+
+void LiveRun::update(const std::string& trace_path, const std::string& chip, const supervisor::Live& live) {
     if (options_.silent) return;
     if (reader_ == nullptr) {
         auto reader = trace::Reader::open(trace_path);
@@ -54,7 +59,10 @@ void LiveRun::update(const std::string& trace_path, const supervisor::Live& live
     }
     frame_.host_bytes = live.host_bytes;
     frame_.host_limit_bytes = live.limit_bytes.value_or(0);
-    reader_->poll([this](const trace::RecordView& r) { fold(r); });
+    reader_->poll([&](const trace::RecordView& r) {
+        say_chip(chip);
+        fold(r);
+    });
     if (speed_from_ms_ < 0 && frame_.phase == trace::Phase::serving) {
         speed_from_ms_ = live.wall_ms;
         speed_from_s_ = frame_.at_s;

@@ -13,7 +13,7 @@ namespace oomlab::term {
 
 struct LiveOptions {
     bool plain = false;        // never redraw, even on a terminal
-    bool silent = false;       // nothing at all but warnings
+    bool silent = false;       // no picture and no lines
     std::string name;
 };
 
@@ -26,8 +26,11 @@ class LiveRun {
     explicit LiveRun(LiveOptions options);
     ~LiveRun();
 
-    // Called every now and then with the trace that the server writes.
-    void update(const std::string& trace_path, const supervisor::Live& live);
+    // Called every now and then with the trace that the server writes. `chip` is said once, when the
+    // server has begun (a scenario that it refuses to read gets its one line of error alone).
+    void update(const std::string& trace_path, const std::string& chip, const supervisor::Live& live);
+    // Says it now, if it was not said yet: the run was shorter than a look.
+    void say_chip(const std::string& chip);
     // Takes the picture away, so that what is printed next stands alone.
     void finish();
 
@@ -43,6 +46,7 @@ class LiveRun {
     std::size_t lines_on_screen_ = 0;
     i64 last_draw_ms_ = -1000000, last_line_ms_ = 0;
     i64 served_from_us_ = -1;
+    bool said_chip_ = false;
     double speed_from_s_ = 0;
     i64 speed_from_ms_ = -1;
 };

@@ -126,6 +126,9 @@ Result<Flags> read_flags(int argc, char** argv) {
 Result<int> serve(const Flags& flags) {
     OOMLAB_TRY(scenario, load_scenario(flags.scenario));
     if (flags.seed) scenario.workload.seed = *flags.seed;
+    if (auto conf = parse_alloc_conf(scenario.allocator.conf); !conf) {
+        return fail(Error::parse(flags.scenario + ": allocator.conf: " + conf.error().message));
+    }
     OOMLAB_TRY(shape, load_model_shape(scenario.model.config));
     OOMLAB_TRY(device, open_chip(scenario, flags.device, shape));
     OOMLAB_TRY(config, resolve_config(scenario, shape, device->props()));
