@@ -114,6 +114,7 @@ Result<RunResult> run_scenario(const RunRequest& request, const OnProgress& on_p
     options.trace_path = trace_path;
     options.trace_sizes.virtual_log_bytes = request.trace_log_bytes;
     options.temporary_trace = scratch.has_value();
+    if (scratch) options.temporary_folder = scratch->path();
     if (scenario.host.memory_limit != 0) options.host_memory_limit_bytes = scenario.host.memory_limit;
     options.stand_in_allowed = request.stand_in_allowed;
     options.address_space_belt = chip.simulated;

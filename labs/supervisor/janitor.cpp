@@ -119,6 +119,7 @@ void undo(const Undo& what) {
             break;
         case 'l': leave_leaf(what.path); break;
         case 'f': ::unlink(what.path.c_str()); break;
+        case 'd': ::rmdir(what.path.c_str()); break;
         default: break;
     }
 }
@@ -181,9 +182,9 @@ void Janitor::undo_last(std::size_t count) {
     }
 }
 
-void Janitor::forget_file(const std::string& path) {
-    std::erase_if(journal_, [&](const Undo& u) { return u.kind == 'f' && u.path == path; });
-    tell('-', {'f', path});
+void Janitor::forget(const Undo& what) {
+    std::erase_if(journal_, [&](const Undo& u) { return u.kind == what.kind && u.path == what.path; });
+    tell('-', what);
 }
 
 std::string own_group_name(int number) {

@@ -12,7 +12,7 @@ namespace oomlab::supervisor {
 
 // One thing to undo. `kind`: 'g' a cgroup: kill what lives there, remove it; 'm' take the memory
 // controller away from the children of that cgroup; 'l' a cgroup that we stepped aside into: move
-// everybody back to its parent, remove it; 'f' a file: remove it.
+// everybody back to its parent, remove it; 'f' a file: remove it; 'd' a folder: remove it if it is empty.
 struct Undo {
     char kind;
     std::string path;
@@ -32,8 +32,8 @@ class Janitor {
     void note(Undo what);
     // Undoes the last `count` notes now, newest first.
     void undo_last(std::size_t count);
-    // Keeps a file after all (the run ended well).
-    void forget_file(const std::string& path);
+    // Keeps a file or a folder after all (the run ended well).
+    void forget(const Undo& what);
     std::size_t notes() const { return journal_.size(); }
     int pid() const { return pid_; }
 

@@ -303,8 +303,10 @@ Result<Evidence> supervise(const Options& options, const OnPoll& on_poll) {
     OOMLAB_TRY(janitor, Janitor::start());
     OOMLAB_TRY(host, limit_host(options, janitor));
 
+    const std::vector<Undo> temporary = {{'d', options.temporary_folder}, {'f', options.trace_path}};
+    if (!options.temporary_folder.empty()) janitor.note(temporary[0]);
     janitor.note({'f', options.trace_path + ".compact"});
-    if (options.temporary_trace) janitor.note({'f', options.trace_path});
+    if (options.temporary_trace) janitor.note(temporary[1]);
     OOMLAB_TRY_VOID(trace::create_trace_file(options.trace_path, options.trace_sizes));
     KernelLog kernel_log;
     Run run(options, std::move(host));
@@ -330,7 +332,7 @@ Result<Evidence> supervise(const Options& options, const OnPoll& on_poll) {
     auto closed = trace::append_evidence(options.trace_path, wall_us(), to_json(e));
     if (closed) closed = trace::compact_trace_file(options.trace_path);
     if (!closed) e.sentences.push_back("the trace was not closed: " + closed.error().message);
-    janitor.forget_file(options.trace_path);
+    for (const Undo& what : temporary) janitor.forget(what);
     return e;
 }
 

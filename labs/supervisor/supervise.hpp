@@ -36,6 +36,7 @@ struct Options {
     std::string trace_path;                 // created here, compacted after the end
     trace::FileSizes trace_sizes;
     bool temporary_trace = false;           // gone with us, should we be killed (probes, bisection)
+    std::string temporary_folder;           // the same for the folder that was made for it
 
     // Absent: the host's memory is not limited, and no cgroup is made.
     std::optional<u64> host_memory_limit_bytes;

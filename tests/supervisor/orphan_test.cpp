@@ -83,9 +83,10 @@ bool wait_until_up(const std::string& mark) {
     return up();
 }
 
-bool becomes_clean(const TempDir& dir, int pid, const std::string& mark) {
+// The janitor counts as living until it is done.
+bool becomes_clean(const fs::path& folder, int pid, const std::string& mark) {
     for (int waited = 0; waited < kCleanUpMs; waited += 2) {
-        if (living(mark) == 0 && groups_of(pid) == 0 && fs::is_empty(dir.path())) return true;
+        if (living(mark) == 0 && groups_of(pid) == 0) return !fs::exists(folder) || fs::is_empty(folder);
         pass_ms(2);
     }
     return false;
@@ -101,7 +102,9 @@ TEST_CASE("orphans: a supervisor killed at a random moment leaves nothing") {
     int dirty = 0, alive_when_killed = 0;
     for (int run = 0; run < runs; ++run) {
         const TempDir dir;
-        const std::string trace = dir.file("orphan.trace");
+        const fs::path folder = dir.path() / "made";
+        fs::create_directory(folder);
+        const std::string trace = (folder / "orphan.trace").string();
         const int pid = start_supervisor(trace, limit);
         REQUIRE(pid > 0);
         // Every other time it is certain that all is up, however slow the machine.
@@ -112,7 +115,9 @@ TEST_CASE("orphans: a supervisor killed at a random moment leaves nothing") {
         int status = 0;
         ::waitpid(pid, &status, 0);
         CHECK(WIFSIGNALED(status));
-        if (!becomes_clean(dir, pid, dir.path().string())) ++dirty;
+        if (!becomes_clean(folder, pid, dir.path().string())) ++dirty;
+        // Killed before it had noted anything, it leaves the folder that the test made, and no more.
+        if (run % 2 == 1 && fs::exists(folder)) ++dirty;
     }
     MESSAGE(runs << " supervisors killed, " << alive_when_killed << " while their server lived");
     CHECK(dirty == 0);

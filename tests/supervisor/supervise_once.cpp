@@ -2,6 +2,7 @@
 //   test_supervise_once VICTIM TRACE LIMIT_MIB WHAT...
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "labs/supervisor/supervise.hpp"
 
@@ -14,6 +15,7 @@ int main(int argc, char** argv) {
     options.trace_path = argv[2];
     options.trace_sizes = {256 * kKiB, 256 * kKiB};
     options.temporary_trace = true;
+    options.temporary_folder = std::filesystem::path(argv[2]).parent_path().string();
     options.may_reexec = true;
     const u64 mib = std::strtoull(argv[3], nullptr, 10);
     if (mib > 0) options.host_memory_limit_bytes = mib * kMiB;
