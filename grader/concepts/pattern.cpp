@@ -202,7 +202,8 @@ Stance::Stance(const Text& text, const Occurrences& found, const Vocabulary& voc
     for (const Span& s : spans("neg_after")) {
         if (!free_of(s)) continue;
         u32 a = s.first;
-        while (a > 0 && s.first - a < kBackReach && text.tokens[a].before < Break::clause) --a;
+        // Back to the start of the clause; "and the ..." starts one too.
+        while (a > 0 && s.first - a < kBackReach && text.tokens[a].before < Break::clause && !(stop[a] && text.tokens[a - 1].word == "and")) --a;
         add(s, a, s.last, false);
     }
     for (const Span& s : before) {

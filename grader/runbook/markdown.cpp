@@ -119,6 +119,13 @@ class Builder {
     u32 lines_ = 1;
 };
 
+// Comments of the decision table explain it to the writer; what is still to be written says nothing.
+bool unwritten(const MdBlock& block, std::string_view line) {
+    const std::size_t first = line.find_first_not_of(" \t");
+    const bool comment = block.kind == MdBlock::Kind::code && block.language == "toml" && first != std::string_view::npos && line[first] == '#';
+    return comment || line.find("TBD") != std::string_view::npos || line.find("TODO") != std::string_view::npos;
+}
+
 }  // namespace
 
 Result<Markdown> parse_markdown(std::string_view source) {
@@ -148,8 +155,9 @@ RunbookText text_of(const Markdown& markdown) {
         std::size_t from = 0;
         while (from <= b.text.size()) {
             const std::size_t end = std::min(b.text.find('\n', from), b.text.size());
+            const std::string_view piece = std::string_view(b.text).substr(from, end - from);
             out.lines.emplace_back(static_cast<u32>(plain.size()), line++);
-            plain.append(b.text, from, end - from);
+            if (!unwritten(b, piece)) plain += piece;
             plain += '\n';
             from = end + 1;
         }
