@@ -240,10 +240,15 @@ Report judge(const Facts& facts) {
                     [](const Claim& k) { return k.cause == C::fragmentation_growth; }))
         for (Claim& k : c.claims)
             if (k.cause == C::fragmentation) k.strength *= 0.7;
-    // A failed allocation outranks counters, unless the pool said so itself.
+    // A pool that preempts copes: when an allocation fails beside it, that is what ended the
+    // server.
     if (c.failure.torch)
         for (Claim& k : c.claims)
-            if (k.cause == C::kv_exhausted_preemption && k.strength < 80) k.strength *= 0.8;
+            if (k.cause == C::kv_exhausted_preemption || k.cause == C::kv_overcommitted_admission) {
+                k.strength *= 0.7;
+                k.against.emplace_back(
+                    "preemption is the healthy way; the failed allocation is what ended it");
+            }
 
     std::stable_sort(c.claims.begin(), c.claims.end(), [](const Claim& a, const Claim& b) {
         return a.strength != b.strength ? a.strength > b.strength : a.cause < b.cause;

@@ -261,6 +261,20 @@ void judge_device(Case& c) {
         Case::prove(k, x);
     }
     by_figures(c);
+    // The driver gives no figures; the table of the card's processes may.
+    if (d.fact && d.fact->signal == S::device_oom && phase != Phase::serving) {
+        const Fact* holder =
+            f.find(S::other_process, [](const Fact& e) { return e.number(3) >= 1024; });
+        const Fact* full = f.find(S::nvidia_smi_free, [](const Fact& e) {
+            return e.number(1) > 0 && e.number(0) > 0.9 * e.number(1);
+        });
+        if (holder && !f.has(S::address_reserve)) {
+            Claim& k = c.claim(C::other_memory_on_device, 80);
+            Case::prove(k, d.fact, "the driver had nothing left to give");
+            Case::prove(k, holder);
+            Case::prove(k, full);
+        }
+    }
     if (phase == Phase::start) judge_start_failure(c);
     if (phase == Phase::serving) serving_failure(c);
     if (phase == Phase::unknown) {

@@ -927,6 +927,7 @@ constexpr SignalRow kRows[] =
         {S::prompt_cache, "prompt_save", ""},
         {S::pinned, "pinned", R"(pinned)"},
         {S::pinned, "page-locked", ""},
+    {S::pinned, "too large swap space", ""},
         {S::pinned, "cuda_host", R"(cuda_host\s+(?:model |kv )?buffer size = *)" NUM},
         {S::pinned, "swap-space", R"(swap[-_]space\W+([0-9.]+))"},
         {S::pinned, "swap_space", R"(swap[-_]space\W+([0-9.]+))"},

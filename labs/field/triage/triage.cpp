@@ -68,6 +68,7 @@ struct Session::State {
     std::array<std::uint64_t, 16> frame_line{};
     Phase phase = Phase::unknown;
     bool series_read = false;
+    bool prompt = false;
     std::uint32_t file = 0;
     std::uint64_t lines = 0, bytes = 0;
     LineScanner scanner{patterns().set, [this](const CandidateLine& line) { on_line(line); }};
@@ -95,6 +96,7 @@ struct Session::State {
 
     void on_line(const CandidateLine& line) {
         series_read = false;
+        prompt = quotes_a_prompt(line.body);
         patterns().set.find_all(line.text, ids);
         for (const std::uint16_t id : ids) {
             for (const std::uint16_t row : patterns().rows_of[id]) try_row(row, line);
@@ -124,8 +126,19 @@ struct Session::State {
         record(std::move(fact), line);
     }
 
+    // A request that is logged with its prompt: its words are a user's, not the server's.
+    static bool quotes_a_prompt(std::string_view body) {
+        for (const std::string_view sign : {"Received request ", "prompt: '", "\"content\":",
+                                            "\"prompt\":", "GenerateReqInput(", "inputs: \""})
+            if (body.find(sign) != std::string_view::npos) return true;
+        return false;
+    }
+
     void record(Fact fact, const CandidateLine& line) {
         const Signal s = fact.signal;
+        if (prompt && s != Signal::serving_activity && s != Signal::logprobs &&
+            s != Signal::image_request && s != Signal::prompt_length && s != Signal::sampling_many)
+            return;
         if (s == Signal::engine_start || s == Signal::loading_weights) {
             phase = Phase::start;
         } else if (s == Signal::serving_ready || s == Signal::train_step) {
