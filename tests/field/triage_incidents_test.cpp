@@ -93,6 +93,7 @@ TEST_CASE("incidents: wrappers prefixes noise and cuts do not change the type") 
         {"cri", as_cri, 95, 85},
         {"compose", as_compose, 95, 85},
         {"interleaved", interleaved, 95, 85},
+        {"drowned", drowned, 95, 85},
         {"eight ranks", eight_ranks, 90, 85},
         {"head cut", [](const auto& t) { return cut(t, true); }, 90, 80},
         {"tail cut", [](const auto& t) { return cut(t, false); }, 85, 75},

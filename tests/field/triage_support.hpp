@@ -139,6 +139,14 @@ inline std::string interleaved(const std::string& text) {
         return noise + line;
     });
 }
+// Thousands of a gateway's lines before, between and after.
+inline std::string drowned(const std::string& text) {
+    std::string block;
+    for (int i = 0; i < 1500; ++i)
+        block += "2026-05-01 10:00:00 INFO gateway request id=" + std::to_string(i) +
+                 " route=/healthz latency_ms=12\n";
+    return each_line(text, [&](const std::string& line, std::uint64_t) { return block + line; });
+}
 inline std::string eight_ranks(const std::string& text) {
     return each_line(text, [](const std::string& line, std::uint64_t) {
         std::string all;

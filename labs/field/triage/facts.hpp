@@ -22,9 +22,10 @@ struct Place {
     friend auto operator<=>(const Place&, const Place&) = default;
 };
 
-// Frames of a traceback that were seen shortly before a failure: how many lines before, or none.
+// Frames of a traceback that were seen shortly before a failure, by their lines. Near is counted in
+// lines that say something, not in lines: millions of others may stand between.
 struct Frames {
-    static constexpr std::uint64_t kNear = 700;  // lines: eight ranks' tracebacks, interleaved
+    static constexpr std::uint64_t kNear = 320;  // eight ranks' tracebacks, interleaved
     std::array<std::uint64_t, 16> line{};        // 0: not near
 };
 bool is_frame(Signal signal);

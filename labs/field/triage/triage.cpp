@@ -66,6 +66,9 @@ struct Session::State {
         std::vector<std::unique_ptr<RE2>>(signal_rows().size());
     std::vector<std::uint16_t> ids;
     std::array<std::uint64_t, 16> frame_line{};
+    std::array<std::uint64_t, 16> frame_tick{};
+    std::uint64_t tick = 0;  // lines of this file that said something
+    std::uint64_t tick_line = 0;
     Phase phase = Phase::unknown;
     bool series_read = false;
     bool prompt = false;
@@ -85,10 +88,10 @@ struct Session::State {
         return *expressions[row];
     }
 
-    Frames frames_at(std::uint64_t line) const {
+    Frames frames_near() const {
         Frames near;
         for (std::size_t i = 0; i < frame_line.size(); ++i) {
-            if (frame_line[i] != 0 && line - frame_line[i] <= Frames::kNear)
+            if (frame_line[i] != 0 && tick - frame_tick[i] <= Frames::kNear)
                 near.line[i] = frame_line[i];
         }
         return near;
@@ -147,7 +150,11 @@ struct Session::State {
             phase = Phase::serving;
         }
         fact.phase = phase;
-        if (is_frame(s)) frame_line[frame_slot(s)] = line.number;
+        if (tick_line != line.number) ++tick, tick_line = line.number;
+        if (is_frame(s)) {
+            frame_line[frame_slot(s)] = line.number;
+            frame_tick[frame_slot(s)] = tick;
+        }
         if (s == Signal::series) {
             if (series_read) return;  // several words opened the same door
             series_read = true;
@@ -173,7 +180,7 @@ struct Session::State {
                 TorchOom oom = parse_torch_oom(line.text, line.lookahead);
                 oom.place = fact.place;
                 oom.phase = phase;
-                oom.frames = frames_at(line.number);
+                oom.frames = frames_near();
                 oom.text = fact.text;
                 facts.torch.push_back(std::move(oom));
             }
@@ -182,7 +189,7 @@ struct Session::State {
                             s == Signal::cublas_alloc || s == Signal::nccl_oom ||
                             s == Signal::torch_oom_bare || s == Signal::jax_oom;
         if (device && facts.device_frames.size() < Facts::kKeep)
-            facts.device_frames.emplace_back(fact.place, frames_at(line.number));
+            facts.device_frames.emplace_back(fact.place, frames_near());
         facts.add(std::move(fact));
     }
 
@@ -249,6 +256,7 @@ void Session::begin_file(std::string name) {
     s.file = static_cast<std::uint32_t>(s.facts.file_names.size());
     s.facts.file_names.push_back(std::move(name));
     s.frame_line.fill(0);
+    s.tick = s.tick_line = 0;
     s.phase = Phase::unknown;
     s.scanner.begin();
 }
