@@ -10,6 +10,7 @@ void FloorSeries::add(u64 completed, i64 time_us, u64 value) {
         any_ = true;
         origin_ = completed;
     }
+    if (!bins_.empty()) completed = std::max(completed, bins_.back().completed);   // it only grows
     const u64 index = (completed - std::min(completed, origin_)) / per_bin_;
     if (!bins_.empty() && index == index_) {
         Bin& b = bins_.back();

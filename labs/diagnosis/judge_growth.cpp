@@ -97,8 +97,8 @@ void judge_growth(const Case& c, const Growth& g, Diagnosis& d) {
     d.evidence.push_back(fmt::format(
         "{} between steps rose from {} to {} over {} completed requests ({:.0f} minutes): {} a request, {} an hour",
         growing_name(g.what), human_bytes(r.from_bytes), human_bytes(r.to_bytes), r.completed, r.seconds / 60,
-        human_bytes(static_cast<u64>(std::max(0.0, r.bytes_per_request))),
-        human_bytes(static_cast<u64>(std::max(0.0, r.bytes_per_hour)))));
+        human_bytes(whole_bytes(r.bytes_per_request)),
+        human_bytes(whole_bytes(r.bytes_per_hour))));
     d.confidence = r.risen ? 0.95 : 0.8;
     if (g.what == Growing::gap) {
         d.cause = "fragmentation_growth";
@@ -141,7 +141,7 @@ void judge_growth(const Case& c, const Growth& g, Diagnosis& d) {
     const u64 held_bytes = anonymous ? whole_growth(c.life.allocated) : g.retained_bytes;
     d.summary = fmt::format("{} is still held after the work it was for: allocated grows by {} with every thousand requests",
                             human_bytes(held_bytes),
-                            human_bytes(static_cast<u64>(std::max(0.0, 1000 * r.bytes_per_request))));
+                            human_bytes(whole_bytes(1000 * r.bytes_per_request)));
 }
 
 }  // namespace oomlab::diagnosis

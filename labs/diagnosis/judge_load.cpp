@@ -58,8 +58,9 @@ void judge_refused_at_load(const Case& c, Diagnosis& d) {
     d.confidence = 0.99;
     if (b.num_gpu_blocks < 2) {
         d.cause = "weights_leave_no_kv";
-        const i64 short_by = static_cast<i64>(2 * b.kv_block_bytes) - b.available_kv_bytes;
-        d.short_by_bytes = static_cast<u64>(std::max<i64>(0, short_by));
+        const u64 owed = b.available_kv_bytes < 0 ? u64{0} - static_cast<u64>(b.available_kv_bytes) : 0;
+        const u64 there = b.available_kv_bytes < 0 ? 0 : static_cast<u64>(b.available_kv_bytes);
+        d.short_by_bytes = minus(2 * b.kv_block_bytes + owed, there);
         d.summary = fmt::format("{} more is needed before the first KV block fits", human_bytes(d.short_by_bytes));
         return;
     }

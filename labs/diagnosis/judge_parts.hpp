@@ -11,6 +11,10 @@ namespace oomlab::diagnosis {
 
 inline u64 minus(u64 a, u64 b) { return a - std::min(a, b); }
 inline std::size_t index(Owner o) { return static_cast<std::size_t>(o); }
+// An owner's name, or "unknown" for a number that a forged trace may hold.
+inline std::string_view name_of(Owner o) { return index(o) < kOwners ? owner_name(o) : std::string_view("unknown"); }
+// A rate as bytes: never below 0, never more than fits.
+inline u64 whole_bytes(double bytes) { return bytes > 0 && bytes < 1e18 ? static_cast<u64>(bytes) : 0; }
 
 // One failure with what surrounds it.
 struct Case {

@@ -29,8 +29,10 @@ T get(const nlohmann::json& j, const char* key, T fallback) {
         return it->is_string() ? it->get<std::string>() : fallback;
     } else if constexpr (std::is_same_v<T, bool>) {
         return it->is_boolean() ? it->get<bool>() : fallback;
-    } else {
+    } else if constexpr (std::is_floating_point_v<T>) {
         return it->is_number() ? it->get<T>() : fallback;
+    } else {   // a fraction or a giant would not survive the conversion
+        return it->is_number_integer() ? it->get<T>() : fallback;
     }
 }
 
@@ -256,7 +258,8 @@ void MemorySeries::fold(const trace::RecordView& v) {
     if (!s) return;
     rows_.push_back({static_cast<double>(v.time_us - serving_us_) * 1e-6, s->allocated.now, s->reserved.now,
                      s->device_used.now});
-    while (next_us_ <= v.time_us) next_us_ += std::max<i64>(every_us_, 1);
+    const i64 every = std::max<i64>(every_us_, 1);
+    next_us_ = serving_us_ + ((v.time_us - serving_us_) / every + 1) * every;
 }
 
 }  // namespace oomlab::diagnosis

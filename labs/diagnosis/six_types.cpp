@@ -48,7 +48,7 @@ std::string asked_line(const Case& c) {
     }
     const std::string asked = c.asked_bytes == 0 ? std::string("an unknown size") : human_bytes(c.asked_bytes);
     return fmt::format("{} was asked for {}{} in phase {}, {} was free on a card of {}", asked,
-                       owner_name(f.owner), who, trace::phase_name(f.phase),
+                       name_of(f.owner), who, trace::phase_name(f.phase),
                        human_bytes(f.device_free_bytes), human_bytes(f.device_total_bytes));
 }
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kernels/base/prng.hpp"
 #include "labs/diagnosis/run_summary.hpp"
 #include "tests/diagnosis/facts_builder.hpp"
 
@@ -316,6 +317,35 @@ TEST_CASE("verdicts do not rest on the run's description") {
     CHECK(with.cause == without.cause);
     CHECK(with.evidence == without.evidence);
     CHECK(with.summary == without.summary);
+}
+
+TEST_CASE("forged records: any bytes give some verdict, some json, and no crash") {
+    constexpr trace::RecordType kTypes[] = {
+        trace::RecordType::run_info, trace::RecordType::phase, trace::RecordType::budget, trace::RecordType::sample,
+        trace::RecordType::request, trace::RecordType::retry, trace::RecordType::failure, trace::RecordType::block_map,
+        trace::RecordType::kv_map, trace::RecordType::log, trace::RecordType::finish};
+    for (u64 seed = 1; seed <= 300; ++seed) {
+        Prng prng(seed);
+        RunFacts facts;
+        MemorySeries series(1);
+        for (int i = 0; i < 40; ++i) {
+            std::vector<std::byte> bytes(prng.below(1200));
+            const bool small = prng.chance(0.5);   // half of them with plausible small numbers
+            for (std::size_t k = 0; k < bytes.size(); ++k) {
+                bytes[k] = static_cast<std::byte>(small && k % 8 > 1 ? 0 : prng.below(256));
+            }
+            trace::RecordView v;
+            v.type = kTypes[prng.below(std::size(kTypes))];
+            v.time_us = static_cast<i64>(prng.below(u64{1} << 40));
+            v.payload = bytes;
+            facts.fold(v);
+            series.fold(v);
+        }
+        for (std::size_t i = 0; i < facts.failures.size(); ++i) diagnose_failure(facts, i);
+        const Diagnosis d = diagnose(facts);
+        CHECK(nlohmann::json::accept(summary_json(facts, d, {})));
+        CHECK(!summary_text(facts, d, {}).empty());
+    }
 }
 
 TEST_CASE("a healthy run has no type") {

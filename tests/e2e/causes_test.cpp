@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "labs/diagnosis/six_types.hpp"
+#include "labs/trace/reader.hpp"
 #include "tests/e2e/program.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -185,6 +187,29 @@ TEST_CASE("healthy look-alikes: an unchunked hour, clean file cache under a host
     c.tables = "[host]\nmemory_limit = \"96MiB\"\ncheckpoint_bytes = \"256MiB\"\nload = \"mmap\"";
     ran = run_change(c);
     CHECK((ran.exit_status == 0 || ran.exit_status == 3));
+}
+
+TEST_CASE("the verdict is the same without what the trace says about the scenario") {
+    const TempDir dir;
+    for (const char* name : {"type1-l4-fails", "type2-l4-fails", "type3-l4-fails", "type6-l4-wrapped-fails"}) {
+        const std::string trace = dir.path().string() + "/" + name + ".omtrace";
+        shell({"run", scenario(name), "--json", "--trace", trace});
+        const auto verdict = [&](bool stripped) {
+            auto reader = trace::Reader::open(trace);
+            REQUIRE(reader.has_value());
+            diagnosis::RunFacts facts;
+            (*reader)->poll([&](const trace::RecordView& r) {
+                const bool tells = r.type == trace::RecordType::run_info || r.type == trace::RecordType::action ||
+                                   r.type == trace::RecordType::log;
+                if (!stripped || !tells) facts.fold(r);
+            });
+            return diagnosis::diagnose(facts);
+        };
+        const diagnosis::Diagnosis whole = verdict(false), stripped = verdict(true);
+        CHECK(whole.type == stripped.type);
+        CHECK(whole.cause == stripped.cause);
+        CHECK(whole.evidence == stripped.evidence);
+    }
 }
 
 TEST_CASE("a drawn fault is named neither in the json, nor on screen, nor in the trace") {

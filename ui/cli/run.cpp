@@ -67,7 +67,7 @@ void open_window(const std::string& trace_path) {
     const ssize_t n = ::readlink("/proc/self/exe", self, sizeof self - 1);
     if (n <= 0) return;
     self[n] = '\0';
-    std::string verb = "window", path = trace_path;
+    std::string verb = "view", path = trace_path;
     char* const argv[] = {self, verb.data(), path.data(), nullptr};
     pid_t pid = 0;
     if (::posix_spawn(&pid, self, nullptr, nullptr, argv, environ) != 0) std::fputs("oomlab: the window could not be started\n", stderr);
@@ -77,6 +77,7 @@ void open_window(const std::string& trace_path) {
 std::string next_command(const runner::RunResult& r, const RunFlags& flags) {
     if (r.evidence.outcome == supervisor::Outcome::served) return "oomlab stress " + flags.scenario + "   (the extremes, before your users send them)";
     if (r.diagnosis.type == 2) return "oomlab probe --prompt-tokens N " + flags.scenario + "   (where is the cliff?)";
+    if (r.diagnosis.type == 4) return "oomlab view " + r.trace_path + "   (the growth, drawn)";
     if (r.evidence.outcome == supervisor::Outcome::host_oom || r.diagnosis.stand_in_for == 5) return "oomlab doctor   (how the host's memory is limited here)";
     return fmt::format("edit {}, then oomlab run {}", flags.scenario, flags.scenario);
 }
@@ -154,7 +155,7 @@ void add_run(CLI::App& app, int& exit_status) {
     cmd->add_flag("--plain", flags->plain, "Lines instead of the live view");
     cmd->add_flag("--window", flags->window, "Open the window on this run");
     cmd->callback([&app, &exit_status, flags] {
-        const auto all = app.get_subcommands([](CLI::App* sub) { return sub->get_name() == "window"; });
+        const auto all = app.get_subcommands([](CLI::App* sub) { return sub->get_name() == "view"; });
         if (flags->window && all.empty()) std::fputs("oomlab: this build has no window; the terminal shows the run\n", stderr);
         auto status = run(*flags, !all.empty());
         exit_status = status ? *status : report(status.error());
