@@ -25,6 +25,9 @@ function(oomlab_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS slow)   # an empty list would take TIMEOUT for a label
+  endif()
   add_executable(test_${name} ${ARG_SRCS} ${CMAKE_SOURCE_DIR}/tests/support/main.cpp)
   target_link_libraries(test_${name} PRIVATE oomlab_flags doctest::doctest ${ARG_DEPS})
   target_compile_definitions(test_${name} PRIVATE
