@@ -111,6 +111,7 @@ class SeriesBook {
 
     static constexpr std::size_t kSeriesMax = 128;
     static constexpr std::size_t kTextsMax = 512;
+    std::uint64_t reads_ = 0;
     std::vector<Series> series_;
     std::deque<std::pair<Place, std::string>> texts_;
 };

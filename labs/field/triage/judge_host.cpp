@@ -341,7 +341,8 @@ void judge_host(Case& c) {
             }
         return;
     }
-    Claim& k = c.claim(C::host_memory_too_small, 28);
+    // A supervisor that says "perhaps out of memory" has looked at the exit status, no further.
+    Claim& k = c.claim(C::host_memory_too_small, mentions(seen, "perhaps out of memory") ? 50 : 28);
     Case::prove(k, seen);
 }
 

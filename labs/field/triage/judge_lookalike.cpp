@@ -31,8 +31,8 @@ void kills(Case& c) {
                                   S::systemd_oom, S::ray_oom});
     if (const Fact* probe = f.first(S::probe_failed)) {
         const bool restart = f.find(S::probe_failed, [](const Fact& e) {
-            return mentions(e, "will be restarted") || mentions(e, "atchdog timeout") ||
-                   mentions(e, "estart");
+            return mentions(e, "will be restarted") || mentions(e, "watchdog timeout") ||
+                   mentions(e, "worker timeout") || mentions(e, "estart");
         });
         const bool readiness_only = !restart && !f.find(S::probe_failed, [](const Fact& e) {
             return mentions(e, "iveness") || mentions(e, "tartup");
