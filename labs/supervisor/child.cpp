@@ -288,6 +288,8 @@ bool Child::wait(i64 ms) {
 
 WaitStatus Child::reap() {
     read_output();
+    // What the server started and left: its group's number is held by the dead server until now.
+    ::kill(-pid_, SIGKILL);
     int status = 0;
     rusage usage{};
     while (::wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {}

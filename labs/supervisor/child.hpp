@@ -38,7 +38,8 @@ class Child {
     // Waits at most `ms` for the end; reads what was printed meanwhile. True: it has ended and is
     // not reaped yet.
     bool wait(i64 ms);
-    // REQUIRES: wait() returned true. The last of the output is read, the process is gone after it.
+    // REQUIRES: wait() returned true. The last of the output is read, the process is gone after it,
+    // and so is what it left running in its process group.
     WaitStatus reap();
     // The largest RSS that the kernel saw; known after reap().
     u64 max_rss_bytes() const { return max_rss_bytes_; }

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <poll.h>
 
 #include <csignal>
 #include <filesystem>
@@ -146,6 +147,22 @@ TEST_CASE("supervise: the control channel reaches the server, stop included") {
     });
     CHECK(heard == "pause\nstep\nspeed 2.5\nstop\n");
     (*control)->pause();   // to nobody: no SIGPIPE
+}
+
+TEST_CASE("supervise: what the server started and left does not outlive it") {
+    const TempDir dir;
+    CHECK(must_supervise(victim(dir.file("t"), {"leave"})).outcome == Outcome::served);
+    int left = 0;
+    const auto reader = trace::Reader::open(dir.file("t"));
+    REQUIRE(reader.has_value());
+    (*reader)->poll([&](const trace::RecordView& r) {
+        if (r.type == trace::RecordType::action) left = std::atoi(std::string(r.text()).c_str());
+    });
+    REQUIRE(left > 0);
+    // It was sent SIGKILL before supervise() returned; process 1 reaps it when it likes.
+    const auto lives = [&] { return process_state(left) != '\0' && process_state(left) != 'Z'; };
+    for (int i = 0; i < 5000 && lives(); ++i) ::poll(nullptr, 0, 1);
+    CHECK_FALSE(lives());
 }
 
 TEST_CASE("supervise: errors are one line and leave nothing") {

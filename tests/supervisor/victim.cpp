@@ -78,7 +78,9 @@ int main(int argc, char** argv) {
         return argc > 4 ? std::atoi(argv[4]) : 0;
     }
     if (what == "leave") {   // a child of the server that outlives it
-        if (::fork() == 0) hang();
+        const pid_t left = ::fork();
+        if (left == 0) hang();
+        writer.append_text(RecordType::action, 1, std::to_string(left));
         return 0;
     }
     if (what == "graceful") {
