@@ -103,6 +103,10 @@ Diagnosis nothing_failed(const RunFacts& facts) {
         d.confidence = 0;
         d.summary = "the trace holds neither a failure nor an end";
     }
+    // What the supervisor saw besides: a stop on request, pressure at the host's limit.
+    for (const std::string& line : facts.host.sentences) {
+        if (line != "exit 0") d.evidence.push_back(line);
+    }
     if (d.growth.what != Growing::nothing) {
         d.evidence.push_back(fmt::format("{} rose by {} over {} completed requests: it did not fail yet",
                                          growing_name(d.growth.what), human_bytes(d.growth.rise.grown_bytes()),
@@ -161,7 +165,18 @@ Diagnosis diagnose(const RunFacts& facts) {
         d.stand_in_for = 5;
         return d;
     }
-    if (!facts.failures.empty()) return diagnose_failure(facts, 0);
+    if (!facts.failures.empty()) {
+        Diagnosis d = diagnose_failure(facts, 0);
+        if (facts.failures.size() > 1) {
+            std::string types;
+            for (std::size_t i = 0; i < facts.failures.size() && i < 12; ++i) {
+                types += fmt::format("{}{}", i == 0 ? "" : ", ", diagnose_failure(facts, i).type);
+            }
+            d.evidence.push_back(fmt::format("it failed {} times and was started again {} times; the types: {}", facts.failures.size(),
+                                             facts.restarts(), types));
+        }
+        return d;
+    }
     if (h.known && h.outcome == "timeout") {
         Diagnosis d;
         d.summary = "the time limit passed before the server ended";

@@ -133,6 +133,24 @@ TEST_CASE("timeout is 124, SIGKILL from outside 137 without a type, a crash 128 
     CHECK(ran.out.find("crashed, exit 139") != std::string::npos);
 }
 
+TEST_CASE("a server that is started again: every life is told, and no peak is above the card") {
+    const TempDir dir;
+    const std::string s = dir.path().string() + "/s.toml";
+    std::string text = read_text(scenario("type2-l4-fails"));
+    const std::string once = "prompt_tokens = 23000\noutput_tokens = 100\n";
+    REQUIRE(text.find(once) != std::string::npos);
+    text += "count = 3\nevery = \"100s\"\n[run]\nrestart = \"on_failure\"\nrestart_delay = \"20s\"\n";
+    write_text(s, text);
+    const Ran ran = shell({"run", s, "--json", "--trace", dir.path().string() + "/t.omtrace"});
+    CHECK(ran.exit_status == 1);
+    const auto j = ran.json();
+    CHECK(j["oom_type"] == 2);
+    CHECK(j["restarts"] == 3);
+    CHECK(j["peak_reserved_bytes"].get<std::uint64_t>() < 23'676'006'400);   // 22.05 GiB
+    CHECK(j["evidence"].dump().find("the types: 2, 2, 2") != std::string::npos);
+    CHECK(j["requests"]["completed"].get<int>() > 0);
+}
+
 TEST_CASE("csv: allocated, reserved and device use, a row every sample_every") {
     const TempDir dir;
     const Ran ran = shell({"run", scenario("type2-l4"), "--json", "--csv", dir.path().string() + "/m.csv", "--trace", dir.path().string() + "/t.omtrace"});

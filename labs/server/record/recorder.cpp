@@ -142,6 +142,7 @@ void Recorder::observe_device(const CachingAllocator* allocator) {
     const u64 reserved = allocator != nullptr ? allocator->memory_reserved() : 0;
     const u64 allocated = allocator != nullptr ? allocator->memory_allocated() : 0;
     reserved_.set(reserved);
+    reserved_now_ = reserved;   // a process that ended takes its segments with it, unsaid
     flow_[index(Owner::cached)].set(reserved - std::min(reserved, allocated));
     // What the device says is used and nobody claims is shown, never hidden.
     u64 claimed = reserved + info->other_processes_bytes;
