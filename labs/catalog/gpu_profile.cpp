@@ -30,6 +30,9 @@ Result<GpuProfile> read(const std::string& path, const std::string& id, const st
     gpu.graph_first_bytes = r.bytes("graph_first", 180 * kMiB);
     gpu.graph_each_bytes = r.bytes("graph_each", 8 * kMiB);
     gpu.cublas_workspace_bytes = r.bytes("cublas_workspace", 8519680);
+    gpu.flops_share = r.number("flops_share", gpu.flops_share, 0.01, 1);
+    gpu.bandwidth_share = r.number("bandwidth_share", gpu.bandwidth_share, 0.01, 1);
+    gpu.step_overhead_s = r.number("step_overhead_us", gpu.step_overhead_s * 1e6, 0, 1e6) / 1e6;
     gpu.sources = r.texts("sources");
     r.finish();
     if (gpu.total_bytes == 0 || gpu.context_bytes >= gpu.total_bytes)

@@ -20,7 +20,7 @@ struct GpuProfile {
     int sm_major = 0, sm_minor = 0;
     bool has_bf16 = true;
     // Time: shares of the peaks that a serving step reaches, and its fixed cost. The same for every
-    // card, fitted once against a published run and frozen.
+    // card of content/gpus, fitted once against a published run; a calibrated profile has its own.
     double flops_share = 0.65, bandwidth_share = 0.90, step_overhead_s = 1e-3;
     // CUDA graphs: the first capture, and each further size and mode.
     u64 graph_first_bytes = 0, graph_each_bytes = 0;

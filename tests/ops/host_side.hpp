@@ -14,7 +14,7 @@ namespace oomlab::test {
 class HostSide {
   public:
     u64 reserve(u64 bytes) {
-        // Exactly as large as asked, so that AddressSanitizer sees the first byte beyond.
+        // A little larger than asked at most, so that AddressSanitizer sees what lies beyond.
         blocks_.emplace_back(static_cast<char*>(std::aligned_alloc(64, round_up(bytes + 1, 64))),
                              &std::free);
         std::memset(blocks_.back().get(), 0, bytes);
