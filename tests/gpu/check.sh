@@ -85,10 +85,24 @@ if [ -x "$build/bin/oomlab-server-cuda" ]; then
   done
 fi
 
+# The card's simulated twin, from this card's own constants, beside the card.
+step calibrate 60 bash -c '"$1" >"$2"' _ "$build/bin/oomlab-calibrate" "$logs/card.toml"
+if [ -x "$build/bin/oomlab" ] && [ -s "$logs/card.toml" ]; then
+  for scenario in tests/gpu/scenarios/*.toml; do
+    step "twin_$(basename "$scenario" .toml)" 60 \
+      python3 tests/gpu/twin.py "$build/bin/oomlab" "$scenario" cuda:0 "sim:$logs/card.toml"
+  done
+fi
+
 "$build/bin/oomlab-alloc-sequences" >"$logs/sequences.json"
 step torch_parity 90 python3 tests/gpu/torch_parity.py "$logs/sequences.json"
 
 [ -s "$logs/rates.log" ] && { echo; cat "$logs/rates.log"; }
+[ -s "$logs/card.toml" ] && { echo; cat "$logs/card.toml"; }
+for log in "$logs"/twin_*.log "$logs/torch_parity.log"; do
+  [ -s "$log" ] && { echo; echo "$(basename "$log" .log):"; cat "$log"; }
+done
+echo
 grep -hE '^(illegal_access|device_assert|bad_launch|library_alloc_failed) ' "$logs"/fault_*.log
 echo
 echo "card: $card"

@@ -10,7 +10,7 @@ pack=$build/gpu
 rm -rf "$pack"
 mkdir -p "$pack/bin" "$pack/test" "$pack/lib"
 for program in bin/oomlab-gpu-check bin/oomlab-alloc-sequences bin/oomlab-server-cuda \
-               bin/oomlab-server-sim bin/oomlab test/test_gpu; do
+               bin/oomlab-server-sim bin/oomlab-calibrate bin/oomlab test/test_gpu; do
   [ -x "$build/$program" ] || { echo "not built, left out: $program"; continue; }
   cp "$build/$program" "$pack/$program"
   strip "$pack/$program"
