@@ -16,6 +16,14 @@ TEST_CASE("prediction: sizes as text and as numbers, top level and tables") {
     CHECK(p->sum_bytes() == 15 * kGiB + 512 * kMiB + 1024);
 }
 
+TEST_CASE("prediction: a table by an owner's name, as the budget's exercise writes it") {
+    const auto p = parse_prediction("[weights]\nsize = \"15 GiB\"\nwhy = \"bf16\"\n[kv]\nsize = \"\"\n", "budget.toml");
+    REQUIRE(p);
+    CHECK(p->owner_bytes[static_cast<std::size_t>(Owner::weights)] == 15 * kGiB);
+    CHECK_FALSE(p->owner_bytes[static_cast<std::size_t>(Owner::kv)]);
+    CHECK_FALSE(parse_prediction("[weights]\nsize = \"plenty\"\n", "budget.toml"));
+}
+
 TEST_CASE("prediction: a mistake names file, line and remedy") {
     const auto bad = parse_prediction("\nweights = \"a lot\"\n", "guess.toml");
     REQUIRE_FALSE(bad);

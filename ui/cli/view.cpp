@@ -1,10 +1,12 @@
 #include <CLI/CLI.hpp>
 
-
 #include "ui/cli/command.hpp"
 #include "ui/cli/window_options.hpp"
 #ifdef OOMLAB_HAVE_WINDOW
 #include "ui/window/open.hpp"
+#endif
+#ifdef OOMLAB_HAVE_COURSE_HOST
+#include "ui/course_host/folder_course.hpp"
 #endif
 
 namespace oomlab::cli {
@@ -35,6 +37,14 @@ void add_view(CLI::App& app, int& exit_status) {
         options.settings = *settings;
         options.settings_path = saved;
         options.software = args->software;
+#ifdef OOMLAB_HAVE_COURSE_HOST
+        // In a learner's folder the course stands beside the picture.
+        std::unique_ptr<window::FolderCourse> course;
+        if (auto opened = window::FolderCourse::open("."); opened && args->what == ".") {
+            course = std::move(*opened);
+            options.course = course.get();
+        }
+#endif
         const auto done = window::open_window(options);
         exit_status = done ? 0 : report(done.error());
 #else

@@ -32,7 +32,10 @@ Result<void> read_table(const toml::table& table, const std::string& name, Predi
         for (std::size_t o = 0; o < kOwners; ++o)
             if (kOwnerNames[o] == word) line = &into.owner_bytes[o];
         if (line == nullptr) continue;
-        const auto size = size_of(node);
+        const toml::node* given = &node;
+        if (const toml::table* inner = node.as_table()) given = inner->get("size");
+        if (given == nullptr || given->value<std::string>() == "") continue;
+        const auto size = size_of(*given);
         if (!size)
             return fail(Error::parse(fmt::format("{}:{}: {}: {}", name, node.source().begin.line,
                                                  std::string(key.str()), size.error().message)));

@@ -21,8 +21,9 @@ struct Prediction {
 };
 
 // Reads figures by owner from TOML: `weights = "14.96 GiB"` or a number of bytes, at the top level
-// or in a table [owners], [prediction], [predict] or [budget]; a key may end in `_bytes`. Other keys
-// are none of its business. On failure: Error::parse with file, line and remedy.
+// or in a table [owners], [prediction], [predict] or [budget]; a key may end in `_bytes`; and a table
+// by an owner's name with a `size`, as the budget's exercise has it. Other keys are none of its
+// business. An empty size is a line without a prediction. On failure: Error::parse with file, line and remedy.
 Result<Prediction> parse_prediction(std::string_view toml, const std::string& name);
 Result<Prediction> load_prediction(const std::string& path);
 

@@ -66,37 +66,10 @@ Explanation explain(const trace::FailureRecord& f) {
                  ? fmt::format("profiled {}", human_bytes(f.profiled_activation_bytes))
                  : std::string("before profiling")});
 
-    if (!memory) return e;
-    const auto offer = [&](u64 bytes, std::string what) {
-        if (bytes > 0) e.remedies.push_back({std::move(what), bytes, bytes >= e.short_by_bytes});
-    };
-    const auto owned = [&](Owner o) { return f.owner_bytes[static_cast<std::size_t>(o)]; };
-    if (f.profiled_activation_bytes > 0)
-        offer(minus(f.step_activation_bytes, f.profiled_activation_bytes),
-              "bound each step to what was profiled (enable_chunked_prefill, or cap the prompt)");
-    // A retry has emptied whole segments; what the cache still holds is the rest of split ones.
-    offer(cached, "leave no holes (expandable_segments:True in PYTORCH_ALLOC_CONF)");
-    offer(f.other_processes_bytes, "give the card to this server alone");
-    offer(minus(f.outside_bytes, f.context_bytes), "stop the growth outside the allocator");
-    offer(f.graph_bytes, "capture fewer graphs (cudagraph_capture_sizes, enforce_eager)");
-    if (f.capped != 0) offer(minus(f.device_free_bytes, may_take), "raise the process's own cap");
-    if (f.phase < trace::Phase::serving)
-        offer(owned(Owner::weights) / 2, "hold the weights in half the bits (quantization)");
-    if (f.device_total_bytes > 0 && owned(Owner::kv) > 0) {
-        // Utilization is set in hundredths: the smallest step that covers what was missing.
-        const u64 hundredth = div_ceil(f.device_total_bytes, 100);
-        const u64 steps = std::max<u64>(1, div_ceil(e.short_by_bytes, hundredth));
-        if (steps * hundredth <= owned(Owner::kv))
-            offer(steps * hundredth,
-                  fmt::format("lower gpu_memory_utilization by 0.{:02} (a smaller KV pool)", steps));
-    }
-    std::stable_sort(e.remedies.begin(), e.remedies.end(),
-                     [](const Remedy& a, const Remedy& b) { return a.frees_bytes > b.frees_bytes; });
     return e;
 }
 
-Chart decide(const trace::FailureRecord* failure, bool host_killed, bool grown,
-             const std::string& grown_because) {
+Chart chart_of(const diagnosis::Diagnosis& d) {
     using Answer = ChartNode::Answer;
     Chart chart;
     chart.nodes = {{"Killed by the kernel?", "5  the host's memory", 5, Answer::not_asked, ""},
@@ -105,36 +78,18 @@ Chart decide(const trace::FailureRecord* failure, bool host_killed, bool grown,
                    {"Has a floor risen?", "4  leak or fragmentation", 4, Answer::not_asked, ""},
                    {"Activations > profile?", "2  activation spike", 2, Answer::not_asked, ""}};
     chart.otherwise = "3  KV pool, fragmentation";
-    if (failure == nullptr && !host_killed) return chart;
-    const trace::FailureRecord f = failure != nullptr ? *failure : trace::FailureRecord{};
-    const bool memory = failure != nullptr && (f.kind == trace::FailureKind::allocator_oom ||
-                                               f.kind == trace::FailureKind::device_oom ||
-                                               f.kind == trace::FailureKind::refused);
-    const std::string phase = trace::phase_name(f.phase);
-    const bool spike = f.profiled_activation_bytes > 0 &&
-                       f.step_activation_bytes > f.profiled_activation_bytes;
-    struct Said {
-        bool yes;
-        std::string because;
-    };
-    const std::array<Said, 5> said = {{
-        {host_killed, host_killed ? "the kernel's own record" : "it could still speak"},
-        {!memory || f.sticky != 0, !memory ? "the call that failed is not about memory"
-                                           : (f.sticky != 0 ? "the error is sticky" : "out of memory")},
-        {f.phase < trace::Phase::serving, "phase " + phase},
-        {grown, grown ? grown_because : "no floor rose"},
-        {spike, fmt::format("{} against {} profiled", human_bytes(f.step_activation_bytes),
-                            human_bytes(f.profiled_activation_bytes))},
-    }};
-    for (std::size_t i = 0; i < said.size(); ++i) {
-        chart.nodes[i].answer = said[i].yes ? Answer::yes : Answer::no;
-        chart.nodes[i].because = said[i].because;
-        if (said[i].yes) {
-            chart.type = chart.nodes[i].type;
+    chart.type = d.type;
+    if (d.type == 0) return chart;
+    std::size_t said = 0;   // the diagnosis names the types before its own, in the same order
+    for (ChartNode& node : chart.nodes) {
+        if (node.type == d.type) {
+            node.answer = Answer::yes;
+            node.because = d.evidence.empty() ? d.summary : d.evidence.front();
             return chart;
         }
+        node.answer = Answer::no;
+        if (said < d.ruled_out.size()) node.because = d.ruled_out[said++];
     }
-    chart.type = 3;
     return chart;
 }
 

@@ -1,10 +1,12 @@
-// Why it failed: the figures of a failure put in the order in which a person asks for them, and what
-// would have made the request fit, largest first. Pure functions of the record.
+// Why it failed: the figures of a failure put in the order in which a person asks for them, and the
+// chart of the six types with the way that the diagnosis took. Pure functions; the type, its evidence
+// and what would have made it fit are the diagnosis's own (labs/diagnosis/six_types.hpp).
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "labs/diagnosis/six_types.hpp"
 #include "ui/view_model/model.hpp"
 
 namespace oomlab::view {
@@ -15,18 +17,11 @@ struct WhyLine {
     std::string note;   // what the figure means here; may be empty
 };
 
-struct Remedy {
-    std::string what;      // "bound the prefill to what was profiled (enable_chunked_prefill)"
-    u64 frees_bytes;
-    bool enough;           // alone it would have made this request fit
-};
-
 struct Explanation {
     std::string headline;  // one sentence
     u64 asked_bytes = 0;   // what the driver was asked for
     u64 short_by_bytes = 0;
     std::vector<WhyLine> lines;
-    std::vector<Remedy> remedies;   // by bytes, largest first
 };
 Explanation explain(const trace::FailureRecord& failure);
 
@@ -43,9 +38,7 @@ struct Chart {
     int type = 0;             // 0: nothing failed
     const char* otherwise;    // where the chart ends when every answer is no
 };
-// What the figures of this window say. `grown`: a floor of allocated, of the gap, or of what is
-// outside was seen to rise while requests completed; `grown_because` names it.
-Chart decide(const trace::FailureRecord* failure, bool host_killed, bool grown,
-             const std::string& grown_because);
+// Lit up to the diagnosis's type; what was ruled out before it is said at its question.
+Chart chart_of(const diagnosis::Diagnosis& diagnosis);
 
 }  // namespace oomlab::view

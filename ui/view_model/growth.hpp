@@ -1,8 +1,5 @@
-// Is it growing? A straight line through the floors of a series, with an interval that allows for
-// neighbours being alike, and the moment at which it meets the ceiling.
-//
-// Floors, because a server's memory goes up and down with its load: what never comes back down is
-// what a leak is made of.
+// Is it growing? The room's trend test (labs/diagnosis/trend.hpp) over the floors of a series, as a line
+// that can be drawn: its slope with an interval, and the moment at which it meets the ceiling.
 #pragma once
 
 #include <span>
@@ -12,12 +9,14 @@
 namespace oomlab::view {
 
 struct Growth {
-    bool known = false;            // false: fewer than eight buckets, or no time passed
+    bool known = false;            // false: not long enough to say
+    bool risen = false;            // the test's verdict
+    double more_s = 0;             // until it can be said, roughly; 0 when it can
     double per_minute = 0;         // bytes
     double low = 0, high = 0;      // 95% interval of the slope, bytes a minute
     double at_begin = 0;           // the line's value at begin_us, bytes
     i64 begin_us = 0, end_us = 0;
-    bool rising() const { return known && low > 0; }
+    bool rising() const { return known && risen && per_minute > 0; }
     double value_at(i64 time_us) const {
         return at_begin + per_minute * static_cast<double>(time_us - begin_us) / 60e6;
     }

@@ -1,5 +1,7 @@
 #include "ui/view_model/model.hpp"
 
+#include "labs/trace/views.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,6 +89,7 @@ const char* health_word(Health health) {
 
 void Model::fold(const trace::RecordView& given) {
     ++revision_;
+    run_.fold(given);
     trace::RecordView record = given;
     // A server that was started again writes on into the same file with a clock that begins anew.
     const bool begins = record.type == trace::RecordType::run_info ||
@@ -217,30 +220,21 @@ void Model::fold(const trace::RecordView& given) {
 }
 
 void Model::forget_wall() {
-    evidence_.clear();
-    killed_ = host_oom_ = false;
+    run_.begin_wall();
+    signal_9_ = false;
     host_.reset();
 }
 
 void Model::fold_wall(const trace::RecordView& record) {
-    if (record.type == trace::RecordType::process) {
-        const auto r = record.as<trace::ProcessRecord>();
-        if (r && r->signal == 9) killed_ = true;
-    } else if (record.type == trace::RecordType::host_sample) {
-        if (const auto r = record.as<trace::HostSampleRecord>()) host_ = *r;
-    } else if (record.type == trace::RecordType::evidence) {
-        evidence_ = printable(record.text());
-        const auto json = nlohmann::json::parse(record.text(), nullptr, false);
-        if (!json.is_object()) return;
-        const auto outcome = json.find("outcome");
-        if (outcome != json.end() && outcome->is_string()) {
-            host_oom_ = outcome->get<std::string>() == "host_oom";
-            killed_ = killed_ || host_oom_ || outcome->get<std::string>() == "killed";
-        }
-        const auto signal = json.find("signal");
-        if (signal != json.end() && signal->is_number_integer() && signal->get<int>() == 9)
-            killed_ = true;
-    }
+    ++revision_;
+    run_.fold_wall(record);
+    if (const auto r = trace::record_of<trace::ProcessRecord>(record, trace::RecordType::process))
+        signal_9_ = signal_9_ || r->signal == 9;
+    if (const auto r = trace::record_of<trace::HostSampleRecord>(record, trace::RecordType::host_sample)) host_ = *r;
+}
+
+bool Model::killed() const {
+    return signal_9_ || run_.host.kernel_killed() || run_.host.outcome == "killed" || run_.host.signal == 9;
 }
 
 void Model::add_sample(i64 time_us, const trace::SampleRecord& s) {
@@ -327,7 +321,7 @@ const FailureNote* Model::failure_at(i64 time_us) const {
 
 Health Model::health_at(i64 time_us) const {
     if (!any_) return Health::no_data;
-    if (killed_ && time_us >= last_us_) return Health::killed;
+    if (killed() && time_us >= last_us_) return Health::killed;
     const trace::Phase phase = phase_at(time_us);
     const FailureNote* failure = failure_at(time_us);
     if (failure != nullptr) {

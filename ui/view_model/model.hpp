@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "labs/diagnosis/run_facts.hpp"
 #include "labs/trace/reader.hpp"
 #include "ui/view_model/block_map.hpp"
 #include "ui/view_model/events.hpp"
@@ -85,9 +86,9 @@ class Model {
     u64 used_peak_bytes() const { return used_peak_; }
     u64 serving_activation_peak_bytes() const { return serving_activation_peak_; }
     u64 total_bytes() const { return total_bytes_; }
-    const std::string& evidence() const { return evidence_; }   // JSON of the supervisor
-    bool killed() const { return killed_; }                     // SIGKILL, by the wall log
-    bool host_oom() const { return host_oom_; }                 // and it was the kernel's own
+    bool killed() const;                                        // SIGKILL, whoever sent it
+    bool host_oom() const { return run_.host.kernel_killed(); } // the kernel's own, proven
+    const diagnosis::RunFacts& run() const { return run_; }     // the same trace, as a diagnosis reads it
     const std::optional<trace::HostSampleRecord>& host() const { return host_; }
     Health health_at(i64 time_us) const;
 
@@ -132,8 +133,8 @@ class Model {
     std::vector<std::string> texts_;
     std::size_t text_bytes_ = 0;
     std::vector<MapFrame> block_maps_, kv_maps_;
-    std::string evidence_;
-    bool killed_ = false, host_oom_ = false, serving_ = false;
+    diagnosis::RunFacts run_;
+    bool signal_9_ = false, serving_ = false;
     bool any_ = false;
     i64 first_us_ = 0, last_us_ = 0, previous_sample_us_ = 0, restart_us_ = 0;
     u64 revision_ = 0;

@@ -1,14 +1,12 @@
 #include "ui/view_model/summary.hpp"
 
-#include <fmt/format.h>
-
 namespace oomlab::view {
 namespace {
 
-// A rise that matters: a hundredth of the device over what was seen.
+// A rise that matters: a thousandth of the device over what was seen.
 bool matters(const Growth& g, u64 total_bytes) {
     const double minutes = static_cast<double>(g.end_us - g.begin_us) / 60e6;
-    return g.rising() && g.low * minutes > static_cast<double>(total_bytes) / 100;
+    return g.rising() && g.per_minute * minutes > static_cast<double>(total_bytes) / 1000;
 }
 
 }  // namespace
@@ -31,7 +29,6 @@ void summarise(const Model& model, i64 moment_us, Summary& s) {
     // What the failure itself left behind is not growth.
     const i64 end_us = s.failure != nullptr && s.failure->time_us >= serving_us
                            ? s.failure->time_us - 1 : moment_us;
-    std::string grown_because;
     if (serving_us >= 0 && end_us > serving_us) {
         auto slice = model.tiers().slice(serving_us, end_us, 2048);
         // A coarse bucket may have begun while the server was still loading.
@@ -48,8 +45,6 @@ void summarise(const Model& model, i64 moment_us, Summary& s) {
             s.leading_name = name;
         }
         if (s.leading != nullptr) {
-            grown_because = fmt::format("{} +{} a minute", s.leading_name,
-                                        human_bytes(static_cast<u64>(s.leading->per_minute)));
             if (s.figures) {
                 const u64 room = s.figures->headroom_bytes();
                 s.full_us = end_us + static_cast<i64>(static_cast<double>(room) /
@@ -57,10 +52,15 @@ void summarise(const Model& model, i64 moment_us, Summary& s) {
             }
         }
     }
-    if (s.failure != nullptr) s.why = explain(s.failure->record);
-    const bool killed = model.host_oom() && moment_us >= model.last_us();
-    s.chart = decide(s.failure != nullptr ? &s.failure->record : nullptr, killed,
-                     s.leading != nullptr, grown_because);
+    if (!model.run().lives.empty()) s.floor = diagnosis::growth_of(model.run().lives.back(), 0);
+    if (s.failure != nullptr) {
+        s.why = explain(s.failure->record);
+        const auto index = static_cast<std::size_t>(s.failure - model.failures().data());
+        if (index < model.run().failures.size()) s.diagnosis = diagnosis::diagnose_failure(model.run(), index);
+    }
+    // The kernel's kill is known at the end, and then it is what the run died of.
+    if (moment_us >= model.last_us() && (model.host_oom() || model.killed())) s.diagnosis = diagnosis::diagnose(model.run());
+    s.chart = chart_of(s.diagnosis);
 }
 
 }  // namespace oomlab::view

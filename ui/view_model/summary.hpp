@@ -14,9 +14,11 @@ struct Summary {
     Growth allocated, gap, outside;       // over serving, up to the moment
     const Growth* leading = nullptr;      // the one that rises most, by bytes; null when none does
     const char* leading_name = "";        // "allocated", "reserved - allocated", "outside"
+    diagnosis::Growth floor;              // over completed requests: known sooner than the trend
     i64 full_us = -1;                     // when the leading line meets the device's end
     const FailureNote* failure = nullptr; // the last one at or before the moment
     Explanation why;
+    diagnosis::Diagnosis diagnosis;       // of that failure, or of the kill
     Chart chart;
     Owner largest = Owner::unattributed;  // who holds the most
 };

@@ -146,7 +146,7 @@ std::string App::numbers() const {
                 text += fmt::format("  {:<16} {}\n", owner_name(o), exact_bytes(held));
     }
     if (s.failure != nullptr) text += s.why.headline + "\n";
-    if (s.chart.type != 0) text += fmt::format("type {}\n", s.chart.type);
+    if (s.diagnosis.type != 0) text += fmt::format("type {}: {}\n", s.diagnosis.type, s.diagnosis.summary);
     if (trace_)
         text += fmt::format("picture: oomlab render {} --png picture.png --at {:.6f}s\n", trace_->path(),
                             static_cast<double>(s.moment_us) / 1e6);

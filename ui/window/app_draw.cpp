@@ -67,7 +67,7 @@ App::Layout App::layout(float width, float height, const Ui& ui) const {
     }
     right = std::round(width - std::clamp(width * static_cast<float>(settings_.right_permille) / 1000, em * 17, width * 0.4f));
     l.right_edge = right;
-    const float why = ui.summary.chart.type == 0 ? 0.22f : height < em * 50 ? 0.7f : 0.64f;
+    const float why = ui.summary.chart.type == 0 && ui.summary.failure == nullptr ? 0.22f : height < em * 50 ? 0.7f : 0.64f;
     const float split = std::round(y + (bottom - y) * why);
     l.at(PanelId::why) = {right + gap, y, width, split};
     l.at(PanelId::events) = {right + gap, split + gap, width, bottom};

@@ -34,7 +34,12 @@ Result<void> open_window(const OpenOptions& o) {
         OOMLAB_TRY(viewer, serve::Viewer::connect(address));
         remote = std::make_unique<RemoteLink>(std::move(viewer));
     }
-    const bool folder = std::filesystem::is_directory(o.what, ec);
+    // A folder, or a trace that a run is about to make: the window waits for it.
+    const std::filesystem::path place(o.what);
+    const std::filesystem::path above = place.has_parent_path() ? place.parent_path() : ".";
+    const bool coming = place.extension() == ".omtrace" && !std::filesystem::exists(place, ec) &&
+                        std::filesystem::is_directory(above, ec);
+    const bool folder = std::filesystem::is_directory(place, ec) || coming;
     std::unique_ptr<view::LiveTrace> trace;
     const auto path = view::find_trace(remote ? remote->path() : o.what);
     if (path) {
@@ -50,7 +55,7 @@ Result<void> open_window(const OpenOptions& o) {
     if (trace) app.open(std::move(trace));
     if (folder) {
         app.watch_folder(o.what);
-        app.set_waiting(fmt::format("No run in this folder yet ({}). Start one with: oomlab run. It opens here by itself.",
+        app.set_waiting(coming ? "The run is about to begin; it opens here by itself." : fmt::format("No run in this folder yet ({}). Start one with: oomlab run. It opens here by itself.",
                                     std::filesystem::absolute(o.what, ec).lexically_normal().string()));
     }
     if (!o.before.empty()) {

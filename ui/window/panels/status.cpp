@@ -23,14 +23,18 @@ std::string per_minute(double bytes) {
 
 std::string growth_value(const view::Summary& s) {
     const view::Growth& g = s.leading != nullptr ? *s.leading : s.allocated;
-    if (!g.known) return "not yet known";
+    if (s.leading == nullptr && s.floor.what != diagnosis::Growing::nothing)
+        return fmt::format("+{} a request", human_bytes(static_cast<u64>(std::max(0.0, s.floor.rise.bytes_per_request))));
+    if (!g.known) return s.figures && s.floor.rise.completed > 0 ? "flat so far" : "not yet known";
     if (s.leading == nullptr) return "flat";
     return per_minute(g.per_minute) + "/min";
 }
 
 std::string growth_rest(const view::Summary& s) {
     const view::Growth& g = s.leading != nullptr ? *s.leading : s.allocated;
-    if (!g.known) return "";
+    if (s.leading == nullptr && s.floor.what != diagnosis::Growing::nothing)
+        return fmt::format("over {} requests", s.floor.rise.completed);
+    if (!g.known) return g.more_s > 0 ? fmt::format("sure in {:.0f} min", std::ceil(g.more_s / 60)) : "";
     if (s.leading == nullptr) return per_minute(g.per_minute) + "/min allocated";
     std::string rest = fmt::format("{} to {}", per_minute(g.low), per_minute(g.high));
     if (s.full_us >= 0 && s.failure == nullptr)
@@ -87,9 +91,11 @@ void draw_status(Ui& ui, const Rect& rect) {
                           fmt::format("largest: {}", paint::owner_look(s.largest).name), kit.theme.text});
     }
     fields.push_back({"status.growth",
-                      s.leading != nullptr ? fmt::format("growing: {}", s.leading_name) : "growth",
+                      s.leading != nullptr ? fmt::format("growing: {}", s.leading_name)
+                      : s.floor.what != diagnosis::Growing::nothing
+                          ? fmt::format("growing: {}", diagnosis::growing_name(s.floor.what)) : std::string("growth"),
                       growth_value(s), growth_rest(s),
-                      s.leading != nullptr ? kit.palette.fail() : kit.theme.text});
+                      s.leading != nullptr || s.floor.what != diagnosis::Growing::nothing ? kit.palette.fail() : kit.theme.text});
     const view::RunFacts& facts = ui.model.facts();
     fields.push_back({"status.device", facts.simulated ? "device, simulated" : "device",
                       facts.device_name.empty() ? "unknown" : facts.device_name, facts.model_name,

@@ -50,30 +50,30 @@ void chart(Ui& ui) {
         if (asked && ImGui::IsMouseHoveringRect({at.x, at.y}, {at.x + wide, at.y + row})) ImGui::SetTooltip("%s", n.because.c_str());
     }
     rung("why.chart.else", "none of these", c.otherwise, c.type == 3, c.type == 3, !both && c.type != 3);
-    for (const view::ChartNode& n : c.nodes)
-        if (n.answer == view::ChartNode::Answer::yes)
-            kit.note("why.because", fmt::format("Type {}, because: {}.", n.type, n.because));
-    if (c.type == 3) kit.note("why.because", "Type 3: every question above was answered no.");
+    const diagnosis::Diagnosis& d = ui.summary.diagnosis;
+    if (!d.summary.empty()) kit.text("why.because", d.summary);
+    for (std::size_t i = 0; i < d.evidence.size() && i < 6; ++i)
+        kit.note(fmt::format("why.evidence{}", i).c_str(), d.evidence[i]);
 }
 
 void remedies(Ui& ui) {
     Kit& kit = ui.kit;
     ImDrawList& draw = *ImGui::GetWindowDrawList();
-    const view::Explanation& e = ui.summary.why;
+    const diagnosis::Diagnosis& e = ui.summary.diagnosis;
     if (e.remedies.empty()) return;
     ImGui::Dummy({1, kit.em * 0.2f});
     kit.note("why.remedies.title", fmt::format("What would have made it fit ({} were missing)", human_bytes(e.short_by_bytes)));
-    const u64 most = std::max<u64>(1, e.remedies.front().frees_bytes);
+    const u64 most = std::max<u64>(1, e.remedies.front().bytes);
     for (std::size_t i = 0; i < e.remedies.size(); ++i) {
-        const view::Remedy& r = e.remedies[i];
+        const diagnosis::Remedy& r = e.remedies[i];
         const ImVec2 at = ImGui::GetCursorScreenPos();
         const float wide = ImGui::GetContentRegionAvail().x;
         const float full = kit.em * 6;
-        const float length = std::max(3.0f, full * static_cast<float>(r.frees_bytes) / static_cast<float>(most));
+        const float length = std::max(3.0f, full * static_cast<float>(r.bytes) / static_cast<float>(most));
         const paint::Rgb ink = r.enough ? kit.palette.pass() : kit.theme.secondary;
         draw.AddRectFilled({at.x, at.y + kit.em * 0.25f}, {at.x + length, at.y + kit.em * 0.75f}, Kit::colour(ink));
         kit.text_at(fmt::format("why.remedy{}.bytes", i).c_str(), at.x + length + kit.em * 0.4f, at.y,
-                    gib(r.frees_bytes) + (r.enough ? ", enough" : ", not enough alone"), ink, nullptr,
+                    gib(r.bytes) + (r.enough ? ", enough" : ", not enough alone"), ink, nullptr,
                     wide - length - kit.em * 0.4f);
         ImGui::Dummy({wide, kit.em});
         kit.text(fmt::format("why.remedy{}", i).c_str(), r.what);
@@ -85,7 +85,8 @@ void remedies(Ui& ui) {
 void draw_why(Ui& ui, const Rect& rect) {
     Kit& kit = ui.kit;
     const view::Summary& s = ui.summary;
-    const bool failed = s.failure != nullptr || s.chart.type != 0;
+    const bool killed = s.health == view::Health::killed;
+    const bool failed = s.failure != nullptr || s.chart.type != 0 || killed;
     kit.begin_panel("why", failed ? "WHY IT FAILED" : "WHY IT FAILED  (it has not)", rect, true, ui.focus == PanelId::why);
     if (!failed) {
         if (s.health == view::Health::ended)
@@ -105,8 +106,11 @@ void draw_why(Ui& ui, const Rect& rect) {
         return;
     }
     if (s.failure == nullptr) {
-        kit.text("why.headline", "The kernel killed the server: SIGKILL, exit status 137. There is no traceback; this is the host's memory, "
-                                 "not the GPU's.");
+        kit.text("why.headline", ui.model.host_oom()
+                                     ? "The kernel killed the server: SIGKILL, exit status 137. There is no traceback; this is the host's "
+                                       "memory, not the GPU's."
+                                     : "The server was killed: SIGKILL, exit status 137, and not by the kernel's own rule. Practice for type "
+                                       "5, or somebody's kill: no proof of either.");
         if (ui.model.host())
             kit.note("why.host", fmt::format("last seen: {} resident, {} of a limit of {} in the cgroup",
                                              human_bytes(ui.model.host()->rss_bytes), human_bytes(ui.model.host()->cgroup_current_bytes),
