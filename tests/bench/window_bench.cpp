@@ -64,6 +64,7 @@ std::unique_ptr<view::LiveTrace> open_timed(const std::string& path) {
 }  // namespace
 
 int main() {
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
     test::TempDir dir;
     testing::SyntheticRun hour;
     hour.seconds = 3600;

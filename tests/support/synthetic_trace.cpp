@@ -182,6 +182,7 @@ class Run {
         s.device_used = used;
         s.total_bytes = kTotal;
         s.inactive_split_bytes = cached_ / 5;
+        s.num_ooms = ooms_;
         s.kv_blocks_used = kv_used_;
         s.kv_blocks_total = kKvBlocks;
         s.kv_blocks_cached = kKvBlocks / 40;
@@ -343,8 +344,11 @@ class Run {
         f.owner_bytes[at(Owner::activations)] = 980 * kMiB;
         f.owner_bytes[at(Owner::workspace)] = kWorkspace;
         f.owner_bytes[at(Owner::context)] = kContext;
+        f.owner_bytes[at(Owner::graphs)] = kGraphs;
+        f.owner_bytes[at(Owner::unattributed)] = 18 * kMiB;
         owner_[at(Owner::activations)] = {980 * kMiB, 0, 980 * kMiB};
         cached_ = 212 * kMiB;
+        ooms_ = 1;
         sample();
         writer_.append(RecordType::failure, now_us_, f,
                        "CUDA out of memory. Tried to allocate 1.90 GiB. GPU 0 has a total capacity of "
@@ -359,7 +363,7 @@ class Run {
     std::array<Envelope, kOwners> owner_{};
     i64 now_us_ = 0, serving_from_us_ = 0;
     u64 cached_ = 0, retained_ = 0, reserved_ = 0, kv_used_ = 0, address_ = u64{1} << 40;
-    u64 received_ = 0, completed_ = 0, preempted_ = 0;
+    u64 received_ = 0, completed_ = 0, preempted_ = 0, ooms_ = 0;
     u32 running_ = 0, waiting_ = 0;
 };
 

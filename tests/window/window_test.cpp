@@ -102,6 +102,7 @@ TEST_CASE("window: a failed run answers the four questions on one screen") {
     CHECK(d.seen().find("status.word")->text == "OOM");                      // am I fine
     CHECK(d.seen().find("status.headroom")->text == "0.95 GiB");
     CHECK(d.seen().find("status.gap.rest")->text == "largest: weights");     // who holds the most
+    CAPTURE(d.seen().find("status.growth")->text);
     CHECK(d.seen().find("status.growth")->text.starts_with("flat"));                   // is it growing
     CHECK(d.seen().shows("2  activation spike"));                            // why did it die
     CHECK(d.seen().shows("enable_chunked_prefill"));

@@ -9,6 +9,21 @@ bool matters(const Growth& g, u64 total_bytes) {
     return g.rising() && g.per_minute * minutes > static_cast<double>(total_bytes) / 1000;
 }
 
+// What stood at the failing call; the samples after it show memory that the dying step gave back.
+void take_figures_of(const trace::FailureRecord& f, Figures& into) {
+    if (f.device_total_bytes == 0 || f.reserved_bytes == 0) return;
+    into.total_bytes = f.device_total_bytes;
+    into.limit_bytes = f.capped != 0 && f.limit_bytes > 0 ? f.limit_bytes : f.device_total_bytes;
+    into.used_bytes = f.device_total_bytes - std::min(f.device_total_bytes, f.device_free_bytes);
+    into.allocated_bytes = f.allocated_bytes;
+    into.reserved_bytes = f.reserved_bytes;
+    into.inactive_split_bytes = f.inactive_split_bytes;
+    into.kv_blocks_used = f.kv_blocks_used;
+    into.owner_bytes = f.owner_bytes;
+    u64& cached = into.owner_bytes[static_cast<std::size_t>(Owner::cached)];
+    if (cached == 0) cached = into.cached_bytes();
+}
+
 }  // namespace
 
 void summarise(const Model& model, i64 moment_us, Summary& s) {
@@ -17,6 +32,7 @@ void summarise(const Model& model, i64 moment_us, Summary& s) {
     s.health = model.health_at(moment_us);
     s.figures = model.figures_at(moment_us);
     s.failure = model.failure_at(moment_us);
+    if (s.health == Health::oom && s.figures && s.failure != nullptr) take_figures_of(s.failure->record, *s.figures);
     if (s.figures) {
         for (std::size_t o = 0; o < kOwners; ++o)
             if (s.figures->owner_bytes[o] > s.figures->owner_bytes[static_cast<std::size_t>(s.largest)])
@@ -52,7 +68,11 @@ void summarise(const Model& model, i64 moment_us, Summary& s) {
             }
         }
     }
-    if (!model.run().lives.empty()) s.floor = diagnosis::growth_of(model.run().lives.back(), 0);
+    if (!model.run().lives.empty()) {
+        constexpr std::size_t kBinsToSay = 8;
+        s.floor = diagnosis::growth_of(model.run().lives.back(), 0);
+        s.floor_known = model.run().lives.back().allocated.bins().size() >= kBinsToSay;
+    }
     if (s.failure != nullptr) {
         s.why = explain(s.failure->record);
         const auto index = static_cast<std::size_t>(s.failure - model.failures().data());

@@ -15,6 +15,10 @@ struct Summary {
     const Growth* leading = nullptr;      // the one that rises most, by bytes; null when none does
     const char* leading_name = "";        // "allocated", "reserved - allocated", "outside"
     diagnosis::Growth floor;              // over completed requests: known sooner than the trend
+    bool floor_known = false;             // enough requests have completed to say so
+    bool floor_rises() const {
+        return floor.what != diagnosis::Growing::nothing && floor.rise.risen && floor.rise.bytes_per_request >= 1;
+    }
     i64 full_us = -1;                     // when the leading line meets the device's end
     const FailureNote* failure = nullptr; // the last one at or before the moment
     Explanation why;

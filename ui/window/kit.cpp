@@ -194,7 +194,7 @@ bool Kit::button(const char* id, const char* label, bool enabled, bool lit) {
 }
 
 void Kit::same_line_if_fits(float width) {
-    const float right = ImGui::GetWindowPos().x + ImGui::GetWindowContentRegionMax().x;
+    const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
     const float next = ImGui::GetItemRectMax().x + ImGui::GetStyle().ItemSpacing.x;
     if (next + width <= right) ImGui::SameLine();
 }

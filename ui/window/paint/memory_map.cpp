@@ -6,7 +6,8 @@
 namespace oomlab::paint {
 namespace {
 
-constexpr int kGapPixels = 3;   // between segments
+// Between segments; narrow when there are many, so that the gaps do not make the picture.
+u64 gap_pixels(std::size_t segments) { return segments > 400 ? 1 : 3; }
 
 // A free block: plain when it is of use, cross-hatched yellow when it is too small for what failed.
 Rgb free_pixel(bool useless, int x, int y, const Palette& palette, const Theme& theme) {
@@ -53,7 +54,7 @@ MapLayout paint_block_map(Canvas& canvas, const view::BlockMap& map, const MapVi
     layout.row_height_ = row_height;
     layout.rows_shown_ = std::max(1, height / row_height);
     const double pixels = static_cast<double>(layout.rows_shown_) * width * std::max(view.zoom, 1.0);
-    const double gaps = static_cast<double>(map.segments.size()) * kGapPixels;
+    const double gaps = static_cast<double>(map.segments.size() * gap_pixels(map.segments.size()));
     const double usable = std::max(pixels - gaps, pixels / 2);
     layout.bytes_per_pixel_ =
         std::max<u64>(512, static_cast<u64>(std::ceil(static_cast<double>(reserved) / usable)));
@@ -62,7 +63,7 @@ MapLayout paint_block_map(Canvas& canvas, const view::BlockMap& map, const MapVi
     for (const trace::MapSegment& s : map.segments) {
         layout.first_pixel_.push_back(at);
         if (left_out(s)) continue;
-        at += std::max<u64>(1, div_ceil(s.bytes, layout.bytes_per_pixel_)) + kGapPixels;
+        at += std::max<u64>(1, div_ceil(s.bytes, layout.bytes_per_pixel_)) + gap_pixels(map.segments.size());
     }
     layout.first_pixel_.push_back(at);
     layout.rows_total_ = static_cast<int>(std::min<u64>(div_ceil(at, static_cast<u64>(width)), 1u << 30));

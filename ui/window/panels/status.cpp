@@ -23,16 +23,16 @@ std::string per_minute(double bytes) {
 
 std::string growth_value(const view::Summary& s) {
     const view::Growth& g = s.leading != nullptr ? *s.leading : s.allocated;
-    if (s.leading == nullptr && s.floor.what != diagnosis::Growing::nothing)
+    if (s.leading == nullptr && s.floor_rises())
         return fmt::format("+{} a request", human_bytes(static_cast<u64>(std::max(0.0, s.floor.rise.bytes_per_request))));
-    if (!g.known) return s.figures && s.floor.rise.completed > 0 ? "flat so far" : "not yet known";
+    if (!g.known) return s.floor_known ? "flat so far" : "not yet known";
     if (s.leading == nullptr) return "flat";
     return per_minute(g.per_minute) + "/min";
 }
 
 std::string growth_rest(const view::Summary& s) {
     const view::Growth& g = s.leading != nullptr ? *s.leading : s.allocated;
-    if (s.leading == nullptr && s.floor.what != diagnosis::Growing::nothing)
+    if (s.leading == nullptr && s.floor_rises())
         return fmt::format("over {} requests", s.floor.rise.completed);
     if (!g.known) return g.more_s > 0 ? fmt::format("sure in {:.0f} min", std::ceil(g.more_s / 60)) : "";
     if (s.leading == nullptr) return per_minute(g.per_minute) + "/min allocated";
@@ -92,10 +92,10 @@ void draw_status(Ui& ui, const Rect& rect) {
     }
     fields.push_back({"status.growth",
                       s.leading != nullptr ? fmt::format("growing: {}", s.leading_name)
-                      : s.floor.what != diagnosis::Growing::nothing
+                      : s.floor_rises()
                           ? fmt::format("growing: {}", diagnosis::growing_name(s.floor.what)) : std::string("growth"),
                       growth_value(s), growth_rest(s),
-                      s.leading != nullptr || s.floor.what != diagnosis::Growing::nothing ? kit.palette.fail() : kit.theme.text});
+                      s.leading != nullptr || s.floor_rises() ? kit.palette.fail() : kit.theme.text});
     const view::RunFacts& facts = ui.model.facts();
     fields.push_back({"status.device", facts.simulated ? "device, simulated" : "device",
                       facts.device_name.empty() ? "unknown" : facts.device_name, facts.model_name,
