@@ -1,5 +1,6 @@
 #include "labs/catalog/gpu_profile.hpp"
 
+#include <cctype>
 #include <filesystem>
 #include <optional>
 
@@ -36,7 +37,8 @@ Result<GpuProfile> read(const std::string& path, const std::string& id, const st
     gpu.sources = r.texts("sources");
     r.finish();
     if (gpu.total_bytes == 0 || gpu.context_bytes >= gpu.total_bytes)
-        r.error(table.get("total"), "total must be given and larger than context, as in total = \"79.19GiB\"");
+        r.error(table.get("total"),
+                "total must be given and larger than context, as in total = \"79.19GiB\"");
     if (error) return fail(std::move(*error));
     return gpu;
 }
@@ -56,21 +58,26 @@ Result<GpuProfile> load_gpu_profile(const std::string& name_or_path) {
         const std::string close = nearest(name_or_path, names);
         std::string list;
         for (const std::string& n : names) list += (list.empty() ? "" : " ") + n;
-        return fail(Error::io(name_or_path + ": no such GPU profile" + (close.empty() ? "" : " (did you mean " + close + "?)") + "; known: " + list));
+        return fail(Error::io(name_or_path + ": no such GPU profile" +
+                              (close.empty() ? "" : " (did you mean " + close + "?)") +
+                              "; known: " + list));
     }
     OOMLAB_TRY(text, read_text_file(path, 256 * kKiB));
     return read(path, fs::path(path).stem().string(), text);
 }
 
 Result<GpuProfile> load_gpu_or_size(const std::string& name_path_or_size) {
-    if (!name_path_or_size.empty() && name_path_or_size.front() >= '0' && name_path_or_size.front() <= '9') {
+    if (!name_path_or_size.empty() && name_path_or_size.front() >= '0' &&
+        name_path_or_size.front() <= '9') {
         if (auto bytes = parse_bytes(name_path_or_size)) {
             if (*bytes < kGiB || *bytes > 4096 * kGiB)
-                return fail(Error::usage(name_path_or_size + " is no GPU's memory: give 1GiB to 4096GiB, or a name"));
+                return fail(Error::usage(name_path_or_size +
+                                         " is no GPU's memory: give 1GiB to 4096GiB, or a name"));
             GpuProfile gpu;
             gpu.id = gpu.name = human_bytes(*bytes);
             gpu.total_bytes = *bytes;
-            gpu.context_bytes = static_cast<u64>((*bytes >= 70 * kGiB ? 0.5 : 0.4) * static_cast<double>(kGiB));
+            gpu.context_bytes =
+                static_cast<u64>((*bytes >= 70 * kGiB ? 0.5 : 0.4) * static_cast<double>(kGiB));
             gpu.sm_major = 8;
             gpu.graph_first_bytes = 180 * kMiB;
             gpu.graph_each_bytes = 8 * kMiB;
@@ -79,13 +86,40 @@ Result<GpuProfile> load_gpu_or_size(const std::string& name_path_or_size) {
             return gpu;
         }
     }
-    return load_gpu_profile(name_path_or_size);
+    auto exact = load_gpu_profile(name_path_or_size);
+    if (exact || exact.error().kind != Error::Kind::io) return exact;
+    if (auto guess = guess_gpu(name_path_or_size)) return load_gpu_profile(*guess);
+    return exact;
 }
 
 std::vector<std::string> gpu_profile_names() {
     auto content = content_dir();
     if (!content) return {};
     return names_in(*content + "/gpus", ".toml");
+}
+
+std::optional<std::string> guess_gpu(const std::string& text) {
+    std::string low;
+    for (char c : text) {
+        const auto l = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        if (std::isalnum(static_cast<unsigned char>(l))) low += l;
+    }
+    const auto has = [&](const char* part) { return low.find(part) != std::string::npos; };
+    if (has("gb200") || has("h20") != has("h200")) return std::nullopt;
+    if (has("b200")) return "b200";
+    if (has("h200")) return "h200";
+    if (has("h100"))
+        return has("nvl") || has("94gb") ? std::nullopt : std::optional<std::string>("h100-80gb");
+    if (has("a100")) return has("40gb") ? "a100-40gb" : "a100-80gb";
+    if (has("l40s")) return "l40s";
+    if (has("l40")) return std::nullopt;
+    if (has("nvidial4") || low == "l4" || has("l424g")) return "l4";
+    if (has("a10g")) return "a10g";
+    if (has("4090"))
+        return has("48gb") || has("laptop") ? std::nullopt : std::optional<std::string>("rtx4090");
+    if (has("3060") && !has("ti") && !has("laptop")) return "rtx3060-12gb";
+    if (has("teslat4") || low == "t4" || has("t416g") || low == "nvidiat4") return "t4";
+    return std::nullopt;
 }
 
 }  // namespace oomlab

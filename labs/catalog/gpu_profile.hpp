@@ -2,6 +2,7 @@
 // content/gpus/<id>.toml, every figure with its source in the file.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,11 @@
 namespace oomlab {
 
 struct GpuProfile {
-    std::string id, name;            // "h100-80gb", "NVIDIA H100 80GB HBM3"
-    u64 total_bytes = 0;             // cudaMemGetInfo's total, not the number on the box
-    u64 context_bytes = 0;           // total - free of a fresh process
-    double peak_flops_16 = 0;        // dense, fp32 accumulation; 0: not known
-    double peak_ops_8 = 0;           // dense, int8 or fp8
+    std::string id, name;      // "h100-80gb", "NVIDIA H100 80GB HBM3"
+    u64 total_bytes = 0;       // cudaMemGetInfo's total, not the number on the box
+    u64 context_bytes = 0;     // total - free of a fresh process
+    double peak_flops_16 = 0;  // dense, fp32 accumulation; 0: not known
+    double peak_ops_8 = 0;     // dense, int8 or fp8
     double peak_bytes_per_s = 0;
     int sm_major = 0, sm_minor = 0;
     bool has_bf16 = true;
@@ -36,5 +37,9 @@ Result<GpuProfile> load_gpu_profile(const std::string& name_or_path);
 Result<GpuProfile> load_gpu_or_size(const std::string& name_path_or_size);
 
 std::vector<std::string> gpu_profile_names();
+
+// The id of a card from what drivers, selectors and people call it: "NVIDIA-H100-80GB-HBM3",
+// "A100 40GB", "Tesla T4" -> "h100-80gb", "a100-40gb", "t4". Nothing for cards that have no profile.
+std::optional<std::string> guess_gpu(const std::string& text);
 
 }  // namespace oomlab

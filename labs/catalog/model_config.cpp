@@ -15,7 +15,8 @@ Result<std::string> find_model_config(const std::string& name_or_path) {
     if (is_plain_name(name_or_path)) {
         OOMLAB_TRY(content, content_dir());
         std::string name = name_or_path;
-        std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+        std::transform(name.begin(), name.end(), name.begin(),
+                       [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
         const fs::path path = fs::path(content) / "models" / (name + ".json");
         if (fs::is_regular_file(path, ec)) return path.string();
     }
@@ -30,7 +31,8 @@ Result<std::string> find_model_config(const std::string& name_or_path) {
     std::string list;
     for (const std::string& n : names) list += (list.empty() ? "" : " ") + n;
     return fail(Error::io(name_or_path + ": no such file and no model of that name" +
-                          (close.empty() ? "" : " (did you mean " + close + "?)") + "; known: " + list));
+                          (close.empty() ? "" : " (did you mean " + close + "?)") +
+                          "; known: " + list));
 }
 
 Result<ModelShape> load_model_shape(const std::string& name_or_path) {

@@ -10,7 +10,7 @@ namespace {
 
 using namespace trend_parts;
 
-constexpr int kBlocks = 20;          // floor points, more only when stretches are many
+constexpr int kBlocks = 20;  // floor points, more only when stretches are many
 constexpr std::size_t kFewestSamples = 40;
 constexpr double kShortest_s = 300;
 
@@ -35,15 +35,18 @@ bool halves_rise(const std::vector<FloorPoint>& floor, double slope) {
     return theil_sen(first) >= 0.3 * slope && theil_sen(second) >= 0.3 * slope;
 }
 
-void fill_interval(Trend& t, const std::vector<FloorPoint>& floor, double lost_points, double sample_phi, double confidence) {
+void fill_interval(Trend& t, const std::vector<FloorPoint>& floor, double lost_points,
+                   double sample_phi, double confidence) {
     const Residuals r = residuals(floor, t.slope_per_hour / 3600.0);
     const double n = static_cast<double>(floor.size());
-    double phi = r.lag1 + (2 + 4 * r.lag1) / n;   // what a fitted line hides
+    double phi = r.lag1 + (2 + 4 * r.lag1) / n;  // what a fitted line hides
     phi = std::clamp(std::max(phi, sample_phi), 0.0, 0.95);
     t.autocorrelation = phi;
     t.effective_points = std::max(3.0, (n - lost_points) * (1 - phi) / (1 + phi));
     const double df = std::max(2.0, t.effective_points - 2);
-    const double error = std::sqrt(r.sum_squares / std::max(1.0, n - 2 - lost_points)) * std::sqrt(n / t.effective_points) / std::sqrt(std::max(1e-12, r.time_squares));
+    const double error = std::sqrt(r.sum_squares / std::max(1.0, n - 2 - lost_points)) *
+                         std::sqrt(n / t.effective_points) /
+                         std::sqrt(std::max(1e-12, r.time_squares));
     const double half = 1.05 * student_quantile(0.5 + confidence / 2, df) * error * 3600.0;
     t.low_per_hour = t.slope_per_hour - half;
     t.high_per_hour = t.slope_per_hour + half;
@@ -53,11 +56,16 @@ void fill_interval(Trend& t, const std::vector<FloorPoint>& floor, double lost_p
 
 const char* trend_name(TrendKind kind) {
     switch (kind) {
-        case TrendKind::rising: return "rising";
-        case TrendKind::falling: return "falling";
-        case TrendKind::flat: return "flat";
-        case TrendKind::level_change: return "level change";
-        case TrendKind::not_long_enough: return "not long enough";
+        case TrendKind::rising:
+            return "rising";
+        case TrendKind::falling:
+            return "falling";
+        case TrendKind::flat:
+            return "flat";
+        case TrendKind::level_change:
+            return "level change";
+        case TrendKind::not_long_enough:
+            return "not long enough";
     }
     return "flat";
 }
@@ -66,8 +74,13 @@ Trend find_trend(std::vector<TrendSample> samples, const TrendOptions& options) 
     Trend t;
     tidy(samples);
     if (samples.size() < kFewestSamples || samples.back().t_s - samples.front().t_s < kShortest_s) {
-        t.more_seconds_needed = std::max(kShortest_s, samples.size() < 2 ? 0.0 : static_cast<double>(kFewestSamples) * (samples.back().t_s - samples.front().t_s) / static_cast<double>(samples.size()));
-        return not_long_enough(std::move(t), "fewer than " + std::to_string(kFewestSamples) + " samples or less than 5 minutes");
+        t.more_seconds_needed = std::max(
+            kShortest_s, samples.size() < 2 ? 0.0
+                                            : static_cast<double>(kFewestSamples) *
+                                                  (samples.back().t_s - samples.front().t_s) /
+                                                  static_cast<double>(samples.size()));
+        return not_long_enough(std::move(t), "fewer than " + std::to_string(kFewestSamples) +
+                                                 " samples or less than 5 minutes");
     }
     std::vector<Stretch> stretches = split_at_restarts(samples, options, t.restarts_s);
     drop_warm_up(samples, stretches, options);
@@ -75,16 +88,22 @@ Trend find_trend(std::vector<TrendSample> samples, const TrendOptions& options) 
     t.floor = floor_points(samples, stretches, kBlocks, t.noise);
     if (t.floor.size() < 8) {
         t.more_seconds_needed = samples.back().t_s - samples.front().t_s;
-        return not_long_enough(std::move(t), "restarts or level changes leave no stretch long enough to see a trend in");
+        return not_long_enough(
+            std::move(t),
+            "restarts or level changes leave no stretch long enough to see a trend in");
     }
     t.from_s = t.floor.front().t_s;
     t.to_s = t.floor.back().t_s;
     t.period_s = take_out_cycle(samples, stretches);
-    const std::vector<FloorPoint> floor = t.period_s > 0 ? floor_points(samples, stretches, kBlocks, t.noise) : t.floor;
-    const double lost = (t.period_s > 0 ? 5 : 0) + static_cast<double>(stretches.empty() ? 0 : stretches.size() - 1);
+    const std::vector<FloorPoint> floor =
+        t.period_s > 0 ? floor_points(samples, stretches, kBlocks, t.noise) : t.floor;
+    const double lost = (t.period_s > 0 ? 5 : 0) +
+                        static_cast<double>(stretches.empty() ? 0 : stretches.size() - 1);
     t.slope_per_hour = theil_sen(floor) * 3600.0;
-    // What the samples say about neighbouring floor points: the few points themselves say too little.
-    const double rho = sample_correlation(samples, stretches, t.slope_per_hour / 3600.0), sample_phi = std::pow(rho, samples_per_point(stretches, floor.size()));
+    // What the samples say about neighbouring floor points: the few points themselves say too
+    // little.
+    const double rho = sample_correlation(samples, stretches, t.slope_per_hour / 3600.0),
+                 sample_phi = std::pow(rho, samples_per_point(stretches, floor.size()));
     fill_interval(t, floor, lost, sample_phi, options.confidence);
     const double hours = (t.to_s - t.from_s) / 3600.0;
     t.growth = t.slope_per_hour * hours;
@@ -93,8 +112,11 @@ Trend find_trend(std::vector<TrendSample> samples, const TrendOptions& options) 
     t.floor_to = middle + t.slope_per_hour / 3600.0 * (t.to_s - middle_t);
 
     const bool material = t.growth > options.quantum && t.growth > 0.5 * t.noise;
-    // Correlated points hide how few they are: the more correlation is seen, the more must be shown.
-    const double caution = 1 + 0.2 * t.autocorrelation + 3.5 * std::max(0.0, rho - 0.9) + (t.period_s > 0 ? 0.25 : 0.0) + 0.15 * static_cast<double>(t.restarts_s.size());
+    // Correlated points hide how few they are: the more correlation is seen, the more must be
+    // shown.
+    const double caution = 1 + 0.2 * t.autocorrelation + 3.5 * std::max(0.0, rho - 0.9) +
+                           (t.period_s > 0 ? 0.25 : 0.0) +
+                           0.15 * static_cast<double>(t.restarts_s.size());
     const double shown = t.slope_per_hour - caution * (t.slope_per_hour - t.low_per_hour);
     if (shown > 0 && material && halves_rise(floor, t.slope_per_hour / 3600.0)) {
         t.kind = TrendKind::rising;
@@ -108,15 +130,18 @@ Trend find_trend(std::vector<TrendSample> samples, const TrendOptions& options) 
     } else {
         // A slope that is likely but not proven, and would matter within a day.
         const double likely = t.slope_per_hour - 0.45 * (t.slope_per_hour - t.low_per_hour);
-        if (shown <= 0 && likely > 0 && material && t.slope_per_hour * 24 > 0.02 * std::fabs(middle)) {
+        if (shown <= 0 && likely > 0 && material &&
+            t.slope_per_hour * 24 > 0.02 * std::fabs(middle)) {
             const double short_by = (t.slope_per_hour - shown) / std::max(1e-9, t.slope_per_hour);
-            t.more_seconds_needed = (t.to_s - t.from_s) * (std::pow(std::min(8.0, 1.2 * short_by), 2.0 / 3.0) - 1);
+            t.more_seconds_needed =
+                (t.to_s - t.from_s) * (std::pow(std::min(8.0, 1.2 * short_by), 2.0 / 3.0) - 1);
             t.more_seconds_needed = std::max(t.more_seconds_needed, 0.25 * (t.to_s - t.from_s));
             return not_long_enough(std::move(t), "growth is likely but not proven yet");
         }
         t.kind = TrendKind::flat;
         t.why = "the interval of the floor's slope includes 0";
-        if (t.low_per_hour > 0) t.why = "the rise is within the allocator's quantum and the noise, or in one half only";
+        if (t.low_per_hour > 0)
+            t.why = "the rise is within the allocator's quantum and the noise, or in one half only";
     }
     return t;
 }

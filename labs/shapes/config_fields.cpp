@@ -5,14 +5,17 @@
 namespace oomlab::config {
 namespace {
 
-// Infinity, -Infinity and NaN outside of strings become null, keeping the length (places stay true).
+// Infinity, -Infinity and NaN outside of strings become null, keeping the length (places stay
+// true).
 std::string without_python_numbers(std::string_view text) {
     std::string out(text);
     bool in_string = false;
     for (std::size_t i = 0; i < out.size(); ++i) {
         if (in_string) {
-            if (out[i] == '\\') ++i;
-            else if (out[i] == '"') in_string = false;
+            if (out[i] == '\\')
+                ++i;
+            else if (out[i] == '"')
+                in_string = false;
             continue;
         }
         if (out[i] == '"') {
@@ -62,7 +65,8 @@ struct Listener : nlohmann::json_sax<Json> {
     bool end_object() override { return --depth, true; }
     bool start_array(std::size_t) override { return down(); }
     bool end_array() override { return --depth, true; }
-    bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    bool parse_error(std::size_t position, const std::string&,
+                     const nlohmann::detail::exception&) override {
         at = position;
         return false;
     }
@@ -89,7 +93,9 @@ std::string printable(std::string_view text, std::size_t limit) {
 }
 
 Fields::Fields(Fields&& other) noexcept
-    : outer_(std::move(other.outer_)), name_(std::move(other.name_)), error_(std::move(other.error_)) {
+    : outer_(std::move(other.outer_)),
+      name_(std::move(other.name_)),
+      error_(std::move(other.error_)) {
     find_inner();
 }
 
@@ -99,7 +105,8 @@ void Fields::find_inner() {
     const Json* at = &outer_;
     // Qwen-Omni nests twice: thinker_config.text_config.
     for (int depth = 0; depth < 2; ++depth) {
-        const Json* next = find_in(*at, {"text_config", "llm_config", "language_config", "thinker_config", "language_model"});
+        const Json* next = find_in(*at, {"text_config", "llm_config", "language_config",
+                                         "thinker_config", "language_model"});
         if (next == nullptr || !next->is_object()) break;
         inner_ = at = next;
     }
@@ -107,24 +114,30 @@ void Fields::find_inner() {
 
 Result<Fields> Fields::parse(std::string_view text, const std::string& name) {
     if (text.size() > Limits::kFileBytes)
-        return fail(Error::parse(name + ": " + human_bytes(text.size()) + " is too large for a config.json (limit " +
+        return fail(Error::parse(name + ": " + human_bytes(text.size()) +
+                                 " is too large for a config.json (limit " +
                                  human_bytes(Limits::kFileBytes) + ")"));
     const std::string clean = without_python_numbers(text);
     Listener listener;
     if (!Json::sax_parse(clean, &listener)) {
-        if (listener.too_deep) return fail(Error::parse(name + ": nested more than 64 deep: this is no config.json"));
-        return fail(Error::parse(name + ", " + place_of(clean, listener.at) + ": not valid JSON; give the model's config.json"));
+        if (listener.too_deep)
+            return fail(Error::parse(name + ": nested more than 64 deep: this is no config.json"));
+        return fail(Error::parse(name + ", " + place_of(clean, listener.at) +
+                                 ": not valid JSON; give the model's config.json"));
     }
     Fields fields;
     fields.name_ = name;
     fields.outer_ = Json::parse(clean, nullptr, false);
     if (!fields.outer_.is_object())
-        return fail(Error::parse(name + ": a config.json is one JSON object, this is something else"));
+        return fail(
+            Error::parse(name + ": a config.json is one JSON object, this is something else"));
     fields.find_inner();
     return fields;
 }
 
-const Json* Fields::find_here(Names names) const { return find_in(inner_ != nullptr ? *inner_ : outer_, names); }
+const Json* Fields::find_here(Names names) const {
+    return find_in(inner_ != nullptr ? *inner_ : outer_, names);
+}
 
 const Json* Fields::find(Names names) const {
     if (inner_ != nullptr)
@@ -142,7 +155,8 @@ u64 Fields::number(Names names, u64 absent, u64 limit) {
     const std::string key = *names.begin();
     if (found->is_number_float()) {
         const double value = found->get<double>();
-        if (value >= 0 && value == std::floor(value) && value <= static_cast<double>(limit)) return static_cast<u64>(value);
+        if (value >= 0 && value == std::floor(value) && value <= static_cast<double>(limit))
+            return static_cast<u64>(value);
     } else if (found->is_number_unsigned()) {
         const u64 value = found->get<u64>();
         if (value <= limit) return value;
@@ -157,7 +171,8 @@ u64 Fields::required(Names names, u64 limit) {
     for (const char* name : names) all += (all.empty() ? "" : ", ") + std::string(name);
     if (!has(names)) {
         refuse(std::string(*names.begin()) + " is missing (looked for " + all +
-               (nested() ? " in the text part and outside" : "") + "); give the model's own config.json");
+               (nested() ? " in the text part and outside" : "") +
+               "); give the model's own config.json");
         return 0;
     }
     const u64 value = number(names, 0, limit);

@@ -32,8 +32,8 @@ class Fields {
     // Python writes Infinity and NaN into JSON; both are read as null.
     static Result<Fields> parse(std::string_view text, const std::string& name);
 
-    const Json* find(Names names) const;             // null counts as absent
-    const Json* find_here(Names names) const;        // in text_config only (or the only object)
+    const Json* find(Names names) const;       // null counts as absent
+    const Json* find_here(Names names) const;  // in text_config only (or the only object)
     bool has(Names names) const { return find(names) != nullptr; }
     // An absent number is `absent`; a wrong one is remembered as the first error.
     u64 number(Names names, u64 absent, u64 limit);

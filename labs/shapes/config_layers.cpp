@@ -10,9 +10,12 @@ using Mixer = LayerShape::Mixer;
 using Ffn = LayerShape::Ffn;
 
 Mixer mixer_from_name(const std::string& name, bool latent) {
-    if (name == "sliding_attention" || name == "chunked_attention" || name == "local_attention" || name == "sliding") return Mixer::sliding;
+    if (name == "sliding_attention" || name == "chunked_attention" || name == "local_attention" ||
+        name == "sliding")
+        return Mixer::sliding;
     if (name == "linear_attention" || name == "gated_delta_net") return Mixer::linear;
-    if (name == "mamba" || name == "mamba2" || name == "conv" || name == "recurrent") return Mixer::mamba;
+    if (name == "mamba" || name == "mamba2" || name == "conv" || name == "recurrent")
+        return Mixer::mamba;
     return latent ? Mixer::mla : Mixer::full;
 }
 
@@ -22,11 +25,16 @@ void from_letters(ModelShape& shape, const std::string& letters) {
     shape.num_hidden_layers = shape.layers.size();
     for (std::size_t i = 0; i < shape.layers.size(); ++i) {
         LayerShape& layer = shape.layers[i];
-        layer = {Mixer::none, Ffn::none, shape.num_key_value_heads, shape.head_dim, shape.intermediate_size};
-        if (letters[i] == 'M') layer.mixer = Mixer::mamba;
-        else if (letters[i] == '*') layer.mixer = Mixer::full;
-        else if (letters[i] == 'E') layer.ffn = Ffn::moe;
-        else layer.ffn = Ffn::dense;
+        layer = {Mixer::none, Ffn::none, shape.num_key_value_heads, shape.head_dim,
+                 shape.intermediate_size};
+        if (letters[i] == 'M')
+            layer.mixer = Mixer::mamba;
+        else if (letters[i] == '*')
+            layer.mixer = Mixer::full;
+        else if (letters[i] == 'E')
+            layer.ffn = Ffn::moe;
+        else
+            layer.ffn = Ffn::dense;
     }
     shape.traits.norms_per_layer = 1;
 }
@@ -39,19 +47,24 @@ void from_blocks(ModelShape& shape, const Json& blocks) {
         if (!block.is_object()) continue;
         auto attention = block.find("attention");
         if (attention != block.end() && attention->is_object()) {
-            if (attention->value("no_op", Json(false)) == Json(true) || attention->value("replace_with_linear", Json(false)) == Json(true)) {
+            if (attention->value("no_op", Json(false)) == Json(true) ||
+                attention->value("replace_with_linear", Json(false)) == Json(true)) {
                 layer.mixer = Mixer::none;
-            } else if (auto n = attention->find("n_heads_in_group"); n != attention->end() && n->is_number_unsigned()) {
+            } else if (auto n = attention->find("n_heads_in_group");
+                       n != attention->end() && n->is_number_unsigned()) {
                 const u64 group = n->get<u64>();
-                if (group > 0 && group <= shape.num_attention_heads) layer.kv_heads = shape.num_attention_heads / group;
+                if (group > 0 && group <= shape.num_attention_heads)
+                    layer.kv_heads = shape.num_attention_heads / group;
             }
         }
         auto ffn = block.find("ffn");
         if (ffn != block.end() && ffn->is_object()) {
-            if (ffn->value("no_op", Json(false)) == Json(true) || ffn->value("replace_with_linear", Json(false)) == Json(true)) {
+            if (ffn->value("no_op", Json(false)) == Json(true) ||
+                ffn->value("replace_with_linear", Json(false)) == Json(true)) {
                 layer.ffn = Ffn::none;
             } else if (auto m = ffn->find("ffn_mult"); m != ffn->end() && m->is_number()) {
-                const double width = 2.0 * std::clamp(m->get<double>(), 0.0, 64.0) * static_cast<double>(shape.hidden_size) / 3.0;
+                const double width = 2.0 * std::clamp(m->get<double>(), 0.0, 64.0) *
+                                     static_cast<double>(shape.hidden_size) / 3.0;
                 layer.intermediate_size = round_up(static_cast<u64>(width), 256);
             }
         }
@@ -61,18 +74,26 @@ void from_blocks(ModelShape& shape, const Json& blocks) {
 void sliding_by_family(ModelShape& shape, Fields& fields) {
     if (shape.sliding_window == 0) return;
     const std::string& type = shape.model_type;
-    u64 period = 0, full_at = 0;   // full where i % period == full_at
-    if (type == "gemma2") period = 2, full_at = 1;
-    else if (type == "gptoss") period = 2, full_at = 1;
-    else if (type.rfind("gemma3", 0) == 0 || type.rfind("gemma4", 0) == 0) period = 6;
-    else if (type == "cohere2") period = 4;
-    else if (type.rfind("llama4", 0) == 0) period = 4;
-    period = fields.number({"sliding_window_pattern", "_sliding_window_pattern"}, period, Limits::kLayers);
+    u64 period = 0, full_at = 0;  // full where i % period == full_at
+    if (type == "gemma2")
+        period = 2, full_at = 1;
+    else if (type == "gptoss")
+        period = 2, full_at = 1;
+    else if (type.rfind("gemma3", 0) == 0 || type.rfind("gemma4", 0) == 0)
+        period = 6;
+    else if (type == "cohere2")
+        period = 4;
+    else if (type.rfind("llama4", 0) == 0)
+        period = 4;
+    period = fields.number({"sliding_window_pattern", "_sliding_window_pattern"}, period,
+                           Limits::kLayers);
     if (type != "gemma2" && type != "gptoss" && period > 0) full_at = period - 1;
     const u64 from = type.rfind("qwen2", 0) == 0 || type.rfind("qwen3", 0) == 0
-                         ? fields.number({"max_window_layers"}, 0, Limits::kLayers) : 0;
+                         ? fields.number({"max_window_layers"}, 0, Limits::kLayers)
+                         : 0;
     for (u64 i = from; i < shape.layers.size(); ++i)
-        if (shape.layers[i].has_kv() && (period == 0 || i % period != full_at)) shape.layers[i].mixer = Mixer::sliding;
+        if (shape.layers[i].has_kv() && (period == 0 || i % period != full_at))
+            shape.layers[i].mixer = Mixer::sliding;
 }
 
 void choose_mixers(ModelShape& shape, Fields& fields) {
@@ -81,26 +102,31 @@ void choose_mixers(ModelShape& shape, Fields& fields) {
     const auto names = fields.texts({"layer_types", "layers_block_type"});
     if (!names.empty()) {
         if (names.size() < shape.layers.size())
-            fields.refuse("layer_types names " + std::to_string(names.size()) + " layers, num_hidden_layers says " + std::to_string(shape.layers.size()));
+            fields.refuse("layer_types names " + std::to_string(names.size()) +
+                          " layers, num_hidden_layers says " + std::to_string(shape.layers.size()));
         for (std::size_t i = 0; i < shape.layers.size() && i < names.size(); ++i)
             shape.layers[i].mixer = mixer_from_name(names[i], shape.mla.has_value());
         return;
     }
-    if (const u64 interval = fields.number({"full_attention_interval"}, 0, Limits::kLayers); interval > 1 && shape.linear) {
+    if (const u64 interval = fields.number({"full_attention_interval"}, 0, Limits::kLayers);
+        interval > 1 && shape.linear) {
         for (std::size_t i = 0; i < shape.layers.size(); ++i)
             if ((i + 1) % interval != 0) shape.layers[i].mixer = Mixer::linear;
         return;
     }
-    if (const u64 period = fields.number({"attn_layer_period"}, 0, Limits::kLayers); period > 0 && shape.mamba) {
+    if (const u64 period = fields.number({"attn_layer_period"}, 0, Limits::kLayers);
+        period > 0 && shape.mamba) {
         const u64 offset = fields.number({"attn_layer_offset"}, 0, Limits::kLayers);
         for (std::size_t i = 0; i < shape.layers.size(); ++i)
             if (i % period != offset) shape.layers[i].mixer = Mixer::mamba;
         return;
     }
-    if (const Json* at = fields.find({"attn_layer_indices", "full_attn_idxs"}); at != nullptr && at->is_array()) {
+    if (const Json* at = fields.find({"attn_layer_indices", "full_attn_idxs"});
+        at != nullptr && at->is_array()) {
         for (LayerShape& layer : shape.layers) layer.mixer = Mixer::mamba;
         for (const Json& i : *at)
-            if (i.is_number_unsigned() && i.get<u64>() < shape.layers.size()) shape.layers[i.get<u64>()].mixer = usual;
+            if (i.is_number_unsigned() && i.get<u64>() < shape.layers.size())
+                shape.layers[i.get<u64>()].mixer = usual;
         return;
     }
     sliding_by_family(shape, fields);
@@ -109,7 +135,8 @@ void choose_mixers(ModelShape& shape, Fields& fields) {
 void choose_experts(ModelShape& shape, Fields& fields) {
     if (!shape.moe) return;
     const u64 dense = fields.number({"first_k_dense_replace"}, 0, Limits::kLayers);
-    const u64 sparse_step = std::max<u64>(1, fields.number({"decoder_sparse_step"}, 1, Limits::kLayers));
+    const u64 sparse_step =
+        std::max<u64>(1, fields.number({"decoder_sparse_step"}, 1, Limits::kLayers));
     const u64 interleave = fields.number({"interleave_moe_layer_step"}, 0, Limits::kLayers);
     const u64 period = fields.number({"expert_layer_period"}, 0, Limits::kLayers);
     const u64 offset = fields.number({"expert_layer_offset"}, 0, Limits::kLayers);
@@ -120,7 +147,8 @@ void choose_experts(ModelShape& shape, Fields& fields) {
         bool moe = i >= dense && (i + 1) % sparse_step == 0;
         if (interleave > 0) moe = (i + 1) % interleave == 0;
         if (period > 0) moe = i % period == offset;
-        if (frequency != nullptr && frequency->is_array() && i < frequency->size()) moe = (*frequency)[i] == Json(1);
+        if (frequency != nullptr && frequency->is_array() && i < frequency->size())
+            moe = (*frequency)[i] == Json(1);
         if (frequency != nullptr && frequency->is_number_unsigned() && frequency->get<u64>() > 1)
             moe = i >= dense && i % frequency->get<u64>() == 0;
         if (only_dense != nullptr && only_dense->is_array())
@@ -134,24 +162,35 @@ void choose_experts(ModelShape& shape, Fields& fields) {
 }  // namespace
 
 void read_experts(ModelShape& shape, Fields& fields) {
-    const u64 experts = fields.number({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", "num_routed_experts"}, 0, Limits::kExperts);
+    const u64 experts = fields.number({"num_local_experts", "num_experts", "n_routed_experts",
+                                       "moe_num_experts", "num_routed_experts"},
+                                      0, Limits::kExperts);
     if (experts <= 1) return;
     MoeShape moe;
     moe.num_experts = experts;
-    moe.experts_per_tok = fields.number({"num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts", "moe_top_k"}, 0, experts);
+    moe.experts_per_tok = fields.number({"num_experts_per_tok", "num_experts_per_token", "moe_topk",
+                                         "moe_k", "top_k_experts", "moe_top_k"},
+                                        0, experts);
     if (moe.experts_per_tok == 0) {
         moe.experts_per_tok = 1;
-        shape.unknown.push_back("num_experts_per_tok is missing: active parameters and the experts' workspace are counted for 1");
+        shape.unknown.push_back(
+            "num_experts_per_tok is missing: active parameters and the experts' workspace are "
+            "counted for 1");
     }
-    moe.intermediate_size = fields.number({"moe_intermediate_size", "expert_intermediate_size"}, shape.intermediate_size, Limits::kIntermediate);
-    moe.shared_experts = fields.number({"n_shared_experts", "num_shared_experts", "num_shared_expert"}, 0, Limits::kExperts);
-    moe.shared_intermediate_size = fields.number({"shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size"},
-                                                 moe.shared_experts * moe.intermediate_size, Limits::kIntermediate * 64);
+    moe.intermediate_size = fields.number({"moe_intermediate_size", "expert_intermediate_size"},
+                                          shape.intermediate_size, Limits::kIntermediate);
+    moe.shared_experts = fields.number(
+        {"n_shared_experts", "num_shared_experts", "num_shared_expert"}, 0, Limits::kExperts);
+    moe.shared_intermediate_size =
+        fields.number({"shared_expert_intermediate_size", "moe_shared_expert_intermediate_size",
+                       "shared_intermediate_size"},
+                      moe.shared_experts * moe.intermediate_size, Limits::kIntermediate * 64);
     if (moe.shared_intermediate_size > 0 && moe.shared_experts == 0) moe.shared_experts = 1;
     if (shape.model_type.rfind("llama4", 0) == 0) {
         moe.shared_experts = 1;
         moe.shared_intermediate_size = moe.intermediate_size;
-        shape.intermediate_size = fields.number({"intermediate_size_mlp"}, shape.intermediate_size, Limits::kIntermediate);
+        shape.intermediate_size = fields.number({"intermediate_size_mlp"}, shape.intermediate_size,
+                                                Limits::kIntermediate);
     }
     shape.moe = moe;
 }
@@ -176,7 +215,8 @@ void read_latent_attention(ModelShape& shape, Fields& fields) {
         linear.key_head_dim = fields.required({"linear_key_head_dim"}, Limits::kHeadDim);
         linear.value_head_dim = fields.required({"linear_value_head_dim"}, Limits::kHeadDim);
         linear.conv = fields.number({"linear_conv_kernel_dim"}, 4, 64);
-        if (fields.text({"mamba_ssm_dtype", "mamba_ssm_cache_dtype"}) == "float32") linear.state_dtype_bytes = 4;
+        if (fields.text({"mamba_ssm_dtype", "mamba_ssm_cache_dtype"}) == "float32")
+            linear.state_dtype_bytes = 4;
         shape.linear = linear;
     }
     const bool mamba2 = fields.has({"mamba_num_heads", "mamba_n_heads"});
@@ -185,25 +225,34 @@ void read_latent_attention(ModelShape& shape, Fields& fields) {
         m.version = mamba2 ? 2 : 1;
         m.state = fields.number({"ssm_state_size", "mamba_d_state"}, 16, 1 << 16);
         m.conv = fields.number({"conv_kernel", "mamba_d_conv"}, 4, 64);
-        m.groups = std::max<u64>(1, fields.number({"n_groups", "mamba_n_groups"}, 1, Limits::kHeads));
+        m.groups =
+            std::max<u64>(1, fields.number({"n_groups", "mamba_n_groups"}, 1, Limits::kHeads));
         m.heads = fields.number({"mamba_num_heads", "mamba_n_heads"}, 0, Limits::kHeads);
         m.head_dim = fields.number({"mamba_head_dim", "mamba_d_head"}, 64, Limits::kHeadDim);
         const u64 expand = fields.number({"mamba_expand", "expand"}, 2, 64);
         m.inner = mamba2 ? m.heads * m.head_dim : expand * shape.hidden_size;
-        m.dt_rank = fields.number({"mamba_dt_rank"}, div_ceil(shape.hidden_size, 16), Limits::kHidden);
-        m.state_dtype_bytes = fields.text({"mamba_ssm_cache_dtype", "ssm_cache_dtype"}) == "float32" ? 4 : mamba2 ? 2 : 4;
+        m.dt_rank =
+            fields.number({"mamba_dt_rank"}, div_ceil(shape.hidden_size, 16), Limits::kHidden);
+        m.state_dtype_bytes = fields.text({"mamba_ssm_cache_dtype", "ssm_cache_dtype"}) == "float32"
+                                  ? 4
+                              : mamba2 ? 2
+                                       : 4;
         shape.mamba = m;
     }
 }
 
 void read_layers(ModelShape& shape, Fields& fields) {
-    shape.layers.assign(shape.num_hidden_layers, LayerShape{Mixer::full, Ffn::dense, shape.num_key_value_heads, shape.head_dim, shape.intermediate_size});
+    shape.layers.assign(shape.num_hidden_layers,
+                        LayerShape{Mixer::full, Ffn::dense, shape.num_key_value_heads,
+                                   shape.head_dim, shape.intermediate_size});
     if (const std::string letters = fields.text({"hybrid_override_pattern"}); !letters.empty()) {
         from_letters(shape, letters);
     } else {
         choose_mixers(shape, fields);
         choose_experts(shape, fields);
-        if (const Json* blocks = fields.find({"block_configs"}); blocks != nullptr && blocks->is_array()) from_blocks(shape, *blocks);
+        if (const Json* blocks = fields.find({"block_configs"});
+            blocks != nullptr && blocks->is_array())
+            from_blocks(shape, *blocks);
     }
     // Gemma 4: the full layers have their own heads.
     const u64 wide_dim = fields.number({"global_head_dim"}, 0, Limits::kHeadDim);
@@ -211,28 +260,39 @@ void read_layers(ModelShape& shape, Fields& fields) {
     for (LayerShape& layer : shape.layers) {
         if (layer.mixer == Mixer::full && wide_dim > 0) layer.head_dim = wide_dim;
         if (layer.mixer == Mixer::full && wide_heads > 0) layer.kv_heads = wide_heads;
-        if (layer.mixer == Mixer::sliding) ++shape.sliding_layers;
-        else if (layer.has_kv()) ++shape.full_attention_layers;
+        if (layer.mixer == Mixer::sliding)
+            ++shape.sliding_layers;
+        else if (layer.has_kv())
+            ++shape.full_attention_layers;
         if (layer.mixer == Mixer::linear || layer.mixer == Mixer::mamba) ++shape.linear_layers;
         if (layer.ffn == Ffn::moe && !shape.moe) layer.ffn = Ffn::dense;
     }
     if (shape.sliding_layers == 0) shape.sliding_window = 0;
-    const u64 linear = static_cast<u64>(std::count_if(shape.layers.begin(), shape.layers.end(), [](const LayerShape& l) { return l.mixer == Mixer::linear; }));
+    const u64 linear = static_cast<u64>(
+        std::count_if(shape.layers.begin(), shape.layers.end(),
+                      [](const LayerShape& l) { return l.mixer == Mixer::linear; }));
     if (linear > 0 && shape.linear) {
         const LinearShape& l = *shape.linear;
         const u64 channels = 2 * l.key_heads * l.key_head_dim + l.value_heads * l.value_head_dim;
-        shape.linear_state_bytes_per_seq += linear * (l.value_heads * l.key_head_dim * l.value_head_dim * 4 + (l.conv > 0 ? l.conv - 1 : 0) * channels * 2);
+        shape.linear_state_bytes_per_seq +=
+            linear * (l.value_heads * l.key_head_dim * l.value_head_dim * 4 +
+                      (l.conv > 0 ? l.conv - 1 : 0) * channels * 2);
     } else if (linear > 0) {
-        shape.unknown.push_back("linear attention layers without linear_num_value_heads: their weights and state are not counted");
+        shape.unknown.push_back(
+            "linear attention layers without linear_num_value_heads: their weights and state are "
+            "not counted");
     }
     const u64 mamba = shape.linear_layers - linear;
     if (mamba > 0 && shape.mamba) {
         const MambaShape& m = *shape.mamba;
         const u64 channels = m.version == 2 ? m.inner + 2 * m.groups * m.state : m.inner;
         const u64 conv = (m.conv > 0 ? m.conv - 1 : 0) * channels * 2;
-        shape.linear_state_bytes_per_seq += mamba * (m.inner * m.state * m.state_dtype_bytes + conv);
+        shape.linear_state_bytes_per_seq +=
+            mamba * (m.inner * m.state * m.state_dtype_bytes + conv);
     } else if (mamba > 0) {
-        shape.unknown.push_back("state-space or convolution layers whose sizes the config does not give: their weights and state are not counted");
+        shape.unknown.push_back(
+            "state-space or convolution layers whose sizes the config does not give: their weights "
+            "and state are not counted");
     }
 }
 

@@ -6,7 +6,8 @@ namespace oomlab {
 
 EngineVersion parse_engine_version(std::string_view text) {
     const EngineVersion newest{1 << 20, 0, 0};
-    while (!text.empty() && (std::isspace(static_cast<unsigned char>(text.front())) || text.front() == 'v' || text.front() == '~'))
+    while (!text.empty() && (std::isspace(static_cast<unsigned char>(text.front())) ||
+                             text.front() == 'v' || text.front() == '~'))
         text.remove_prefix(1);
     int parts[3] = {0, 0, 0};
     int count = 0;

@@ -28,13 +28,18 @@ Score run_cell(const SeriesSpec& spec, int runs, std::uint64_t seed) {
         score.rising += t.rising();
         score.short_ += t.kind == TrendKind::not_long_enough;
         score.level += t.kind == TrendKind::level_change;
-        score.covered += t.low_per_hour <= spec.leak_per_hour && spec.leak_per_hour <= t.high_per_hour;
+        score.covered +=
+            t.low_per_hour <= spec.leak_per_hour && spec.leak_per_hour <= t.high_per_hour;
     }
     return score;
 }
 
-// OOMLAB_TREND_RUNS raises the number of series a cell for a closer look; OOMLAB_VERBOSE prints cells.
-int runs(int usual) { return std::getenv("OOMLAB_TREND_RUNS") != nullptr ? std::atoi(std::getenv("OOMLAB_TREND_RUNS")) : usual; }
+// OOMLAB_TREND_RUNS raises the number of series a cell for a closer look; OOMLAB_VERBOSE prints
+// cells.
+int runs(int usual) {
+    return std::getenv("OOMLAB_TREND_RUNS") != nullptr ? std::atoi(std::getenv("OOMLAB_TREND_RUNS"))
+                                                       : usual;
+}
 
 struct Window {
     double hours, every_s;
@@ -44,7 +49,10 @@ constexpr Window kWindows[] = {{1, 10}, {6, 10}, {6, 60}, {24, 60}};
 void print(const std::string& shape, const Window& w, const Score& s) {
     if (std::getenv("OOMLAB_VERBOSE") == nullptr) return;
     const double n = s.runs;
-    std::printf("%-10s %4.0f h every %2.0f s: rising %.3f, not long enough %.2f, level change %.2f, interval covers %.2f\n", shape.c_str(), w.hours, w.every_s, s.rising / n, s.short_ / n, s.level / n, s.covered / n);
+    std::printf(
+        "%-10s %4.0f h every %2.0f s: rising %.3f, not long enough %.2f, level change %.2f, "
+        "interval covers %.2f\n",
+        shape.c_str(), w.hours, w.every_s, s.rising / n, s.short_ / n, s.level / n, s.covered / n);
 }
 
 }  // namespace
@@ -63,8 +71,10 @@ TEST_CASE("trend: at most 3 in 100 false alarms in every shape without a leak") 
             all.runs += s.runs, all.rising += s.rising, all.covered += s.covered;
         }
         series += all.runs;
-        CHECK_MESSAGE(all.rising <= 0.03 * all.runs, shape << ": " << all.rising << " of " << all.runs);
-        CHECK_MESSAGE(all.covered >= 0.88 * all.runs, shape << ": the interval covers 0 in " << all.covered << " of " << all.runs);
+        CHECK_MESSAGE(all.rising <= 0.03 * all.runs,
+                      shape << ": " << all.rising << " of " << all.runs);
+        CHECK_MESSAGE(all.covered >= 0.88 * all.runs,
+                      shape << ": the interval covers 0 in " << all.covered << " of " << all.runs);
     }
     MESSAGE(series << " series without a leak");
     CHECK(series >= 2000);
@@ -85,7 +95,8 @@ TEST_CASE("trend: 50 MB an hour over six hours is found in 30 MB of noise") {
 }
 
 TEST_CASE("trend: sparse samples still find it in the plain shapes") {
-    for (const char* shape : {"white", "ar 0.8", "sawtooth", "warm-up", "bursts", "missing", "constant"}) {
+    for (const char* shape :
+         {"white", "ar 0.8", "sawtooth", "warm-up", "bursts", "missing", "constant"}) {
         SeriesSpec spec;
         spec.shape = shape;
         spec.every_s = 60;

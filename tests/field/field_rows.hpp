@@ -13,11 +13,11 @@ namespace oomlab::test {
 struct FieldRow {
     Row row;
     std::string id, model, engine, note;
-    bool text_only = false, graded = false, four_bit = false;   // graded: A or B
-    bool flags_printed = false;      // sequences, and tokens or length (or a default of the engine)
-    bool parallel_printed = false;   // the figures are one GPU's, with known parallelism
+    bool text_only = false, graded = false, four_bit = false;  // graded: A or B
+    bool flags_printed = false;     // sequences, and tokens or length (or a default of the engine)
+    bool parallel_printed = false;  // the figures are one GPU's, with known parallelism
     field::Budget budget;
-    std::string error;   // why there is no budget
+    std::string error;  // why there is no budget
 };
 
 // Every row whose model is in models.tsv.

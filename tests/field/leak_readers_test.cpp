@@ -19,18 +19,25 @@ std::string refused(const std::string& text, ReadOptions options = {}) {
     auto table = read_samples(text, "file.csv", options);
     return table ? std::string() : table.error().message;
 }
-bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+}
 }  // namespace
 
 TEST_CASE("leak readers: the same series through four formats gives the same verdict and slope") {
     test::FileSpec spec = test::usual_file(9);
     spec.allocated.leak_per_hour = 300e6;
     const test::Rows rows = test::make_rows(spec);
-    for (const std::string& text : {test::csv_file(rows, spec.total), test::smi_file(rows, spec.total, 1), test::prometheus_file(rows, "DCGM_FI_DEV_FB_USED", 1048576),
-                                    test::prometheus_file(rows, "nvidia_gpu_memory_used_bytes", 1), test::stats_file(rows)}) {
+    for (const std::string& text :
+         {test::csv_file(rows, spec.total), test::smi_file(rows, spec.total, 1),
+          test::prometheus_file(rows, "DCGM_FI_DEV_FB_USED", 1048576),
+          test::prometheus_file(rows, "nvidia_gpu_memory_used_bytes", 1), test::stats_file(rows)}) {
         const LeakReport r = find_leak(read(text), {});
-        CHECK_MESSAGE(r.decisive().verdict == LeakVerdict::leak, r.format << ": " << r.decisive().reason);
-        CHECK(r.decisive().series[static_cast<std::size_t>(r.decisive().decisive)].trend.slope_per_hour == doctest::Approx(300e6).epsilon(0.06));
+        CHECK_MESSAGE(r.decisive().verdict == LeakVerdict::leak,
+                      r.format << ": " << r.decisive().reason);
+        CHECK(r.decisive()
+                  .series[static_cast<std::size_t>(r.decisive().decisive)]
+                  .trend.slope_per_hour == doctest::Approx(300e6).epsilon(0.06));
     }
 }
 
@@ -74,9 +81,12 @@ TEST_CASE("leak readers: units in names, in cells, and none") {
 
 TEST_CASE("leak readers: a collector that changes its unit is converted and named") {
     std::string text = "time,used\n";
-    for (int i = 0; i < 300; ++i) text += fmt::format("{},{}\n", i * 60, i < 200 ? 18000.0 + i % 7 : (18000.0 + i % 7) * 1048576);
+    for (int i = 0; i < 300; ++i)
+        text +=
+            fmt::format("{},{}\n", i * 60, i < 200 ? 18000.0 + i % 7 : (18000.0 + i % 7) * 1048576);
     const SampleTable t = read(text);
-    CHECK(t.groups[0].columns[0].samples.back().value == doctest::Approx(18000 * 1048576.0).epsilon(0.001));
+    CHECK(t.groups[0].columns[0].samples.back().value ==
+          doctest::Approx(18000 * 1048576.0).epsilon(0.001));
     CHECK(find_leak(t, {}).decisive().verdict == LeakVerdict::flat);
     bool named = false;
     for (const std::string& n : t.notes) named |= has(n, "another unit");
@@ -99,25 +109,37 @@ TEST_CASE("leak readers: restarts by clock and by pid") {
 TEST_CASE("leak readers: lines of text and printed dicts") {
     std::string text, dict;
     for (int i = 0; i < 400; ++i) {
-        text += fmt::format("2026-05-01 {:02}:{:02}:00,000 INFO step {} memory allocated: {:.3f} GiB, memory reserved: 20.5 GiB, max allocated: 22 GiB\n", i / 60, i % 60, i, 15.0 + i * 0.002);
-        dict += fmt::format("[2026-05-01 {:02}:{:02}:00] {{'allocated_bytes.all.current': {}, 'reserved_bytes.all.current': 22000000000, 'inactive_split_bytes.all.current': 5000}}\n", i / 60, i % 60, 16000000000 + i * 2000000LL);
+        text += fmt::format(
+            "2026-05-01 {:02}:{:02}:00,000 INFO step {} memory allocated: {:.3f} GiB, memory "
+            "reserved: 20.5 GiB, max allocated: 22 GiB\n",
+            i / 60, i % 60, i, 15.0 + i * 0.002);
+        dict += fmt::format(
+            "[2026-05-01 {:02}:{:02}:00] {{'allocated_bytes.all.current': {}, "
+            "'reserved_bytes.all.current': 22000000000, 'inactive_split_bytes.all.current': "
+            "5000}}\n",
+            i / 60, i % 60, 16000000000 + i * 2000000LL);
     }
     const LeakReport a = find_leak(read(text), {});
     CHECK(a.format == "lines");
     CHECK(a.decisive().verdict == LeakVerdict::leak);
-    CHECK(a.decisive().series[0].trend.slope_per_hour == doctest::Approx(0.12 * 1073741824.0).epsilon(0.01));
+    CHECK(a.decisive().series[0].trend.slope_per_hour ==
+          doctest::Approx(0.12 * 1073741824.0).epsilon(0.01));
     const LeakReport b = find_leak(read(dict), {});
     CHECK(b.decisive().verdict == LeakVerdict::leak);
     ReadOptions spaced;
     spaced.every_s = 60;
     std::string untimed;
-    for (int i = 0; i < 400; ++i) untimed += fmt::format("allocated={} reserved={}\n", 16000000000 + i * 2000000LL, 22000000000);
+    for (int i = 0; i < 400; ++i)
+        untimed +=
+            fmt::format("allocated={} reserved={}\n", 16000000000 + i * 2000000LL, 22000000000);
     CHECK(find_leak(read(untimed, spaced), {}).decisive().verdict == LeakVerdict::leak);
     CHECK(has(refused(untimed), "--every 10s"));
 }
 
 TEST_CASE("leak readers: semicolons, tabs, quotes, BOM, CRLF, repeated headers, comments") {
-    const std::string body = "\xef\xbb\xbf# by hand\r\n\"time\";\"memory_allocated (MiB)\"\r\n0;\"100\"\r\n\"time\";\"memory_allocated (MiB)\"\r\n10;101\r\n";
+    const std::string body =
+        "\xef\xbb\xbf# by hand\r\n\"time\";\"memory_allocated "
+        "(MiB)\"\r\n0;\"100\"\r\n\"time\";\"memory_allocated (MiB)\"\r\n10;101\r\n";
     const SampleTable t = read(body);
     CHECK(t.groups[0].columns[0].samples.size() == 2);
     CHECK(t.groups[0].columns[0].samples[0].value == 100 * 1048576.0);
@@ -129,9 +151,14 @@ TEST_CASE("leak readers: refused with place and remedy") {
     CHECK(has(refused("a,b\n1,2\n"), "--column-map"));
     CHECK(has(refused("allocated,b\n1,2\n"), "--every 10s"));
     CHECK(has(refused("hello world\n"), "neither a CSV header"));
-    CHECK(has(refused("{\"status\":\"error\",\"data\":{},\"error\":\"query timed out\"}"), "query timed out"));
-    CHECK(has(refused("{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}"), "no samples"));
-    CHECK(has(refused("{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[" + std::string(100, '[')), "nested"));
+    CHECK(has(refused("{\"status\":\"error\",\"data\":{},\"error\":\"query timed out\"}"),
+              "query timed out"));
+    CHECK(
+        has(refused("{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}"),
+            "no samples"));
+    CHECK(has(refused("{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[" +
+                      std::string(100, '[')),
+              "nested"));
     CHECK(has(refused("time,allocated\nnever,5\n"), "no row"));
     CHECK(!has(refused("a\x1b[31m,b\n1,2\n"), "\x1b"));
     ReadOptions mapped;
@@ -146,17 +173,29 @@ TEST_CASE("leak readers: mutated files neither crash nor hang") {
     spec.allocated.hours = spec.reserved_gap.hours = spec.beside.hours = spec.host.hours = 0.2;
     const test::Rows rows = test::make_rows(spec);
     Prng prng(77);
-    for (const std::string& original : {test::csv_file(rows, spec.total), test::smi_file(rows, spec.total, 2), test::prometheus_file(rows, "x_bytes", 1), test::stats_file(rows)}) {
+    for (const std::string& original :
+         {test::csv_file(rows, spec.total), test::smi_file(rows, spec.total, 2),
+          test::prometheus_file(rows, "x_bytes", 1), test::stats_file(rows)}) {
         for (int i = 0; i < 400; ++i) {
             std::string text = original;
             for (u64 e = prng.between(1, 6); e > 0 && !text.empty(); --e) {
                 const std::size_t at = prng.below(text.size());
                 switch (prng.below(5)) {
-                    case 0: text[at] = static_cast<char>(prng.below(256)); break;
-                    case 1: text.erase(at, prng.between(1, 60)); break;
-                    case 2: text.insert(at, std::to_string(prng.next())); break;
-                    case 3: text.insert(at, "\n\"{[,;e-.:"); break;
-                    default: text.resize(at); break;
+                    case 0:
+                        text[at] = static_cast<char>(prng.below(256));
+                        break;
+                    case 1:
+                        text.erase(at, prng.between(1, 60));
+                        break;
+                    case 2:
+                        text.insert(at, std::to_string(prng.next()));
+                        break;
+                    case 3:
+                        text.insert(at, "\n\"{[,;e-.:");
+                        break;
+                    default:
+                        text.resize(at);
+                        break;
                 }
             }
             if (auto table = read_samples(text, "m", {})) {

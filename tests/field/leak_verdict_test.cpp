@@ -14,7 +14,9 @@ LeakReport judge(const std::string& text, ReadOptions options = {}, LeakOptions 
     REQUIRE_MESSAGE(table, (table ? "" : table.error().message));
     return find_leak(*table, leak);
 }
-LeakVerdict verdict(const FileSpec& spec) { return judge(csv_file(make_rows(spec), spec.total)).decisive().verdict; }
+LeakVerdict verdict(const FileSpec& spec) {
+    return judge(csv_file(make_rows(spec), spec.total)).decisive().verdict;
+}
 }  // namespace
 
 TEST_CASE("leak: allocated, gap, beside and host each have their verdict") {
@@ -36,7 +38,9 @@ TEST_CASE("leak: allocated, gap, beside and host each have their verdict") {
         const LeakReport r = judge(csv_file(make_rows(host), host.total));
         right[4] += r.decisive().verdict == LeakVerdict::leak && r.decisive().where == "host";
     }
-    for (int kind = 0; kind < 5; ++kind) CHECK_MESSAGE(right[kind] >= runs - 2, "kind " << kind << ": " << right[kind] << " of " << runs);
+    for (int kind = 0; kind < 5; ++kind)
+        CHECK_MESSAGE(right[kind] >= runs - 2,
+                      "kind " << kind << ": " << right[kind] << " of " << runs);
 }
 
 TEST_CASE("leak: slope, interval and time to the card's end") {
@@ -57,7 +61,9 @@ TEST_CASE("leak: slope, interval and time to the card's end") {
     CHECK(text.find("* floor") != std::string::npos);
     CHECK(text.find('\x1b') == std::string::npos);
     const std::string json = leak_json(r);
-    for (const char* key : {"\"verdict\": \"leak\"", "slope_bytes_per_hour", "interval_95", "time_to_oom_s"}) CHECK(json.find(key) != std::string::npos);
+    for (const char* key :
+         {"\"verdict\": \"leak\"", "slope_bytes_per_hour", "interval_95", "time_to_oom_s"})
+        CHECK(json.find(key) != std::string::npos);
 }
 
 TEST_CASE("leak: a minute of samples is not long enough, and says how much more") {
@@ -82,7 +88,9 @@ TEST_CASE("leak: two GPUs in one nvidia-smi file are judged apart") {
 
 TEST_CASE("leak: bytes per thousand requests from a counter that restarts") {
     std::string text = "time,allocated_bytes,requests_total\n";
-    for (int i = 0; i < 1000; ++i) text += fmt::format("{},{},{}\n", i * 20, 8000000000 + i * 1000000, (i < 500 ? i : i - 500) * 10);
+    for (int i = 0; i < 1000; ++i)
+        text += fmt::format("{},{},{}\n", i * 20, 8000000000 + i * 1000000,
+                            (i < 500 ? i : i - 500) * 10);
     const GroupFinding g = judge(text).decisive();
     REQUIRE(g.verdict == LeakVerdict::leak);
     CHECK(g.bytes_per_1000_requests == doctest::Approx(100e6).epsilon(0.02));

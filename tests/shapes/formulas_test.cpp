@@ -12,7 +12,9 @@ ModelShape model(const char* name) {
     REQUIRE(shape);
     return *shape;
 }
-double gib(u64 bytes) { return static_cast<double>(bytes) / static_cast<double>(kGiB); }
+double gib(u64 bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(kGiB);
+}
 }  // namespace
 
 TEST_CASE("weights: what a rank holds") {
@@ -61,7 +63,9 @@ TEST_CASE("kv: mixed layers share a pool in groups") {
     CHECK(gemma.group_size == 10);
     CHECK(gemma.groups == 7);
     CHECK(gemma.padding_layers == 8);
-    CHECK(static_cast<u64>(19.53 * static_cast<double>(kGiB)) / gemma.block_bytes / gemma.groups * 16 == doctest::Approx(36560).epsilon(0.001));
+    CHECK(static_cast<u64>(19.53 * static_cast<double>(kGiB)) / gemma.block_bytes / gemma.groups *
+              16 ==
+          doctest::Approx(36560).epsilon(0.001));
     const KvLayout llama = kv_layout(model("llama-3.1-8b"), 1, 2, 16, 16384, 8192);
     CHECK(llama.groups == 1);
     CHECK(llama.blocks_per_request == 1024);
@@ -72,13 +76,17 @@ TEST_CASE("activations: the two moments, and the version that changed one of the
     const auto now = activation_peak(llama, 8192, 1024, 1, parse_engine_version("0.19.0"));
     CHECK(now.sampler_moment);
     CHECK(gib(now.peak_bytes) == doctest::Approx(1.89).epsilon(0.02));
-    CHECK(gib(activation_peak(llama, 8192, 1024, 1, parse_engine_version("0.11.0")).peak_bytes) == doctest::Approx(4.76).epsilon(0.01));
+    CHECK(gib(activation_peak(llama, 8192, 1024, 1, parse_engine_version("0.11.0")).peak_bytes) ==
+          doctest::Approx(4.76).epsilon(0.01));
     const auto ten = activation_peak(llama, 2048, 1, 1, parse_engine_version("0.7.3"));
     CHECK(!ten.sampler_moment);
     CHECK(gib(ten.peak_bytes) == doctest::Approx(0.22).epsilon(0.06));
-    CHECK(gib(activation_peak(model("qwen2.5-7b"), 32768, 256, 1, parse_engine_version("0.8.5")).peak_bytes) == doctest::Approx(4.35).epsilon(0.01));
-    CHECK(gib(activation_peak(model("qwen3-30b-a3b"), 8192, 1024, 1, parse_engine_version("0.19.0")).peak_bytes) == doctest::Approx(2.68).epsilon(0.03));
-    CHECK(gib(activation_peak(model("gpt-oss-20b"), 8192, 1024, 1, parse_engine_version("0.11.0")).peak_bytes) == doctest::Approx(7.38).epsilon(0.03));
+    CHECK(gib(activation_peak(model("qwen2.5-7b"), 32768, 256, 1, parse_engine_version("0.8.5"))
+                  .peak_bytes) == doctest::Approx(4.35).epsilon(0.01));
+    CHECK(gib(activation_peak(model("qwen3-30b-a3b"), 8192, 1024, 1, parse_engine_version("0.19.0"))
+                  .peak_bytes) == doctest::Approx(2.68).epsilon(0.03));
+    CHECK(gib(activation_peak(model("gpt-oss-20b"), 8192, 1024, 1, parse_engine_version("0.11.0"))
+                  .peak_bytes) == doctest::Approx(7.38).epsilon(0.03));
 }
 
 TEST_CASE("engine versions compare") {
@@ -93,12 +101,15 @@ TEST_CASE("engine versions compare") {
 TEST_CASE("step cost: a decode reads the weights, a prefill computes") {
     const ModelShape llama = model("llama-3.1-8b");
     const StepCost decode = step_cost(llama, 1, 1, 1024, 1024, 1, 2);
-    CHECK(decode.bytes == doctest::Approx(16.06e9 - 128256.0 * 4096 * 2 + 131072.0 * 1025).epsilon(0.01));
-    CHECK(decode.flops == doctest::Approx(2.0 * (8.03e9 - 0.525e9) + 4.0 * 32 * 128 * 32 * 1024).epsilon(0.01));
+    CHECK(decode.bytes ==
+          doctest::Approx(16.06e9 - 128256.0 * 4096 * 2 + 131072.0 * 1025).epsilon(0.01));
+    CHECK(decode.flops ==
+          doctest::Approx(2.0 * (8.03e9 - 0.525e9) + 4.0 * 32 * 128 * 32 * 1024).epsilon(0.01));
     const StepCost prefill = step_cost(llama, 2048, 1, 2048 * 2049 / 2, 0, 1, 2);
     CHECK(prefill.flops > 2047 * 0.9 * (decode.flops - 2.0 * 128256 * 4096));
     CHECK(step_cost(llama, 1, 1, 1024, 1024, 2, 2).bytes < 0.55 * decode.bytes);
     const ModelShape moe = model("mixtral-8x7b");
     CHECK(step_cost(moe, 1, 1, 1, 1, 1, 2).flops == doctest::Approx(2.0 * 12.75e9).epsilon(0.02));
-    CHECK(step_cost(moe, 1, 1, 1, 1, 1, 2).bytes < 0.35 * step_cost(moe, 64, 64, 64, 64, 1, 2).bytes);
+    CHECK(step_cost(moe, 1, 1, 1, 1, 1, 2).bytes <
+          0.35 * step_cost(moe, 64, 64, 64, 64, 1, 2).bytes);
 }

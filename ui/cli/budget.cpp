@@ -59,12 +59,18 @@ Plan changed(Plan p, const std::string& change) {
         from = to + 1;
         if (item.empty()) continue;
         const auto equals = item.find('=');
-        if (equals != std::string::npos && item.rfind("gpu=", 0) == 0) p.gpu = item.substr(4);
-        else if (equals != std::string::npos && item.rfind("config=", 0) == 0) p.config = item.substr(7);
-        else if (equals != std::string::npos) p.flags.push_back("--" + item);
-        else if (load_gpu_or_size(item)) p.gpu = item;
-        else if (find_model_config(item)) p.config = item;
-        else p.flags.push_back("--" + item);
+        if (equals != std::string::npos && item.rfind("gpu=", 0) == 0)
+            p.gpu = item.substr(4);
+        else if (equals != std::string::npos && item.rfind("config=", 0) == 0)
+            p.config = item.substr(7);
+        else if (equals != std::string::npos)
+            p.flags.push_back("--" + item);
+        else if (load_gpu_or_size(item))
+            p.gpu = item;
+        else if (find_model_config(item))
+            p.config = item;
+        else
+            p.flags.push_back("--" + item);
     }
     return p;
 }
@@ -74,19 +80,29 @@ int run_budget(const Options& o, const std::vector<std::string>& flags) {
     if (!engine) return report(engine.error());
     const Plan base{o.config, o.gpu, flags};
     if (o.compare.size() == 2) {
-        auto a = plan(changed(base, o.compare[0]), *engine), b = plan(changed(base, o.compare[1]), *engine);
+        auto a = plan(changed(base, o.compare[0]), *engine),
+             b = plan(changed(base, o.compare[1]), *engine);
         if (!a) return report(a.error());
         if (!b) return report(b.error());
-        std::fputs((o.json ? field::compare_json(*a, *b) : field::compare_text(*a, o.compare[0], *b, o.compare[1])).c_str(), stdout);
+        std::fputs((o.json ? field::compare_json(*a, *b)
+                           : field::compare_text(*a, o.compare[0], *b, o.compare[1]))
+                       .c_str(),
+                   stdout);
         if (!o.plot.empty())
-            if (auto drawn = field::budget_plot({&*a, &*b}, o.compare, o.plot); !drawn) return report(drawn.error());
+            if (auto drawn = field::budget_plot({&*a, &*b}, o.compare, o.plot); !drawn)
+                return report(drawn.error());
         return o.check && !(a->fits && b->fits) ? 1 : 0;
     }
     auto budget = plan(base, *engine);
     if (!budget) return report(budget.error());
-    std::fputs((o.json ? field::budget_json(*budget) : field::budget_text(*budget, o.explain)).c_str(), stdout);
+    std::fputs(
+        (o.json ? field::budget_json(*budget) : field::budget_text(*budget, o.explain)).c_str(),
+        stdout);
     if (!o.plot.empty())
-        if (auto drawn = field::budget_plot({&*budget}, {budget->shape.name + " on " + budget->gpu.name}, o.plot); !drawn) return report(drawn.error());
+        if (auto drawn = field::budget_plot(
+                {&*budget}, {budget->shape.name + " on " + budget->gpu.name}, o.plot);
+            !drawn)
+            return report(drawn.error());
     return o.check && !budget->fits ? 1 : 0;
 }
 
@@ -94,18 +110,28 @@ int run_budget(const Options& o, const std::vector<std::string>& flags) {
 
 void add_budget(CLI::App& app, int& exit_status) {
     auto options = std::make_shared<Options>();
-    auto* cmd = app.add_subcommand("budget", "Every consumer of a GPU's memory for a model and a server's flags: does it fit?");
-    cmd->add_option("--config", options->config, "A model's config.json, its folder, or a name of content/models")->required();
-    cmd->add_option("--gpu", options->gpu, "A name of content/gpus, a profile file, or a size such as 24GiB")->required();
-    cmd->add_option("--engine", options->engine, "vllm, sglang or llama.cpp")->capture_default_str();
-    cmd->add_flag("--explain", options->explain, "Each formula, with its numbers and its known error");
+    auto* cmd = app.add_subcommand(
+        "budget",
+        "Every consumer of a GPU's memory for a model and a server's flags: does it fit?");
+    cmd->add_option("--config", options->config,
+                    "A model's config.json, its folder, or a name of content/models")
+        ->required();
+    cmd->add_option("--gpu", options->gpu,
+                    "A name of content/gpus, a profile file, or a size such as 24GiB")
+        ->required();
+    cmd->add_option("--engine", options->engine, "vllm, sglang or llama.cpp")
+        ->capture_default_str();
+    cmd->add_flag("--explain", options->explain,
+                  "Each formula, with its numbers and its known error");
     cmd->add_flag("--json", options->json, "One JSON object");
-    cmd->add_flag("--check", options->check, "Exit 1 when it does not fit (otherwise 0: the answer was computed)");
+    cmd->add_flag("--check", options->check,
+                  "Exit 1 when it does not fit (otherwise 0: the answer was computed)");
     cmd->add_option("--compare", options->compare, "Two alternatives side by side")->expected(2);
     cmd->add_option("--plot", options->plot, "Draw the stack into this PNG file");
     cmd->allow_extras();
     cmd->footer(kFooter);
-    cmd->callback([cmd, options, &exit_status] { exit_status = run_budget(*options, cmd->remaining()); });
+    cmd->callback(
+        [cmd, options, &exit_status] { exit_status = run_budget(*options, cmd->remaining()); });
 }
 
 }  // namespace oomlab::cli

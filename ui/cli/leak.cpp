@@ -11,7 +11,8 @@
 namespace oomlab::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Reads CSV with a header, nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv -l 10,
+constexpr const char* kFooter =
+    R"(Reads CSV with a header, nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv -l 10,
 the answer of a Prometheus range query, and lines with allocated and reserved (torch.cuda.memory_stats).
 Kinds for --column-map: time allocated reserved inactive_split device_used device_free device_total process_used
 host host_limit requests group pid ignore; written KIND=COLUMN, joined by commas.
@@ -27,18 +28,22 @@ Result<field::ReadOptions> read_options(const Options& o) {
     field::ReadOptions out;
     for (const std::string& item : o.column_map) {
         const auto equals = item.find('=');
-        if (equals == std::string::npos) return fail(Error::usage("--column-map is written KIND=COLUMN, such as allocated=torch_alloc"));
+        if (equals == std::string::npos)
+            return fail(
+                Error::usage("--column-map is written KIND=COLUMN, such as allocated=torch_alloc"));
         // Either way round: allocated=torch_alloc or torch_alloc=allocated.
         auto role = field::parse_role(item.substr(0, equals));
         std::string column = item.substr(equals + 1);
         if (!role)
-            if (auto other = field::parse_role(column)) role = std::move(other), column = item.substr(0, equals);
+            if (auto other = field::parse_role(column))
+                role = std::move(other), column = item.substr(0, equals);
         if (!role) return fail(role.error());
         out.column_map[column] = *role;
     }
     if (!o.every.empty()) {
         auto seconds = parse_seconds(o.every);
-        if (!seconds || *seconds <= 0) return fail(Error::usage("--every takes a time such as 10s or 1m"));
+        if (!seconds || *seconds <= 0)
+            return fail(Error::usage("--every takes a time such as 10s or 1m"));
         out.every_s = *seconds;
     }
     return out;
@@ -62,7 +67,8 @@ int run_leak(const Options& o) {
     auto table = field::read_samples(*text, o.file == "-" ? "standard input" : o.file, *options);
     if (!table) return report(table.error());
     const field::LeakReport result = field::find_leak(*table, leak_options);
-    std::fputs((o.json ? field::leak_json(result) : field::leak_text(result, !o.no_plot)).c_str(), stdout);
+    std::fputs((o.json ? field::leak_json(result) : field::leak_text(result, !o.no_plot)).c_str(),
+               stdout);
     if (!o.png.empty())
         if (auto drawn = field::leak_png(result, o.png); !drawn) return report(drawn.error());
     const field::LeakVerdict verdict = result.decisive().verdict;
@@ -74,11 +80,16 @@ int run_leak(const Options& o) {
 
 void add_leak(CLI::App& app, int& exit_status) {
     auto options = std::make_shared<Options>();
-    auto* cmd = app.add_subcommand("leak", "Does a sampled memory series grow: leak, fragmentation, outside, or flat?");
-    cmd->add_option("file", options->file, "A file of samples, or - for standard input")->required();
-    cmd->add_option("--column-map", options->column_map, "What a column is: KIND=COLUMN,...")->delimiter(',');
-    cmd->add_option("--every", options->every, "Spacing of the samples when the file has no times, such as 10s");
-    cmd->add_option("--limit", options->limit, "The limit for the time until it is reached, such as 24GiB");
+    auto* cmd = app.add_subcommand(
+        "leak", "Does a sampled memory series grow: leak, fragmentation, outside, or flat?");
+    cmd->add_option("file", options->file, "A file of samples, or - for standard input")
+        ->required();
+    cmd->add_option("--column-map", options->column_map, "What a column is: KIND=COLUMN,...")
+        ->delimiter(',');
+    cmd->add_option("--every", options->every,
+                    "Spacing of the samples when the file has no times, such as 10s");
+    cmd->add_option("--limit", options->limit,
+                    "The limit for the time until it is reached, such as 24GiB");
     cmd->add_option("--gpu", options->gpu, "The same from a card's name");
     cmd->add_flag("--json", options->json, "One JSON object");
     cmd->add_option("--png", options->png, "Draw the series into this PNG file");

@@ -1,5 +1,5 @@
-// The memory budget of a deployment: every consumer in bytes on one GPU, what is left for KV, whether
-// it fits, and the smallest changes that make it fit. Arithmetic only; no device, no files.
+// The memory budget of a deployment: every consumer in bytes on one GPU, what is left for KV,
+// whether it fits, and the smallest changes that make it fit. Arithmetic only; no device, no files.
 //
 // The rules are the engine's own (which fraction of what, what is profiled, what comes on top) and
 // change with its version. Constants that are measured rather than derived say so in their line.
@@ -20,17 +20,17 @@ namespace oomlab::field {
 struct BudgetLine {
     std::string id, title;
     i64 bytes = 0;
-    std::string moment;      // when it is taken
-    std::string formula;     // in names
-    std::string numbers;     // the same with numbers
-    std::string error;       // how wrong it is known to be
+    std::string moment;   // when it is taken
+    std::string formula;  // in names
+    std::string numbers;  // the same with numbers
+    std::string error;    // how wrong it is known to be
     bool inside_fraction = false;
 };
 
 struct BudgetChange {
-    std::string flag;        // as it is typed
-    std::string effect;      // what it gives
-    std::string cost;        // what it takes
+    std::string flag;    // as it is typed
+    std::string effect;  // what it gives
+    std::string cost;    // what it takes
 };
 
 struct PipelineStage {
@@ -44,7 +44,7 @@ struct ResolvedFlags {
     double fraction = 0, kv_dtype_bytes = 2;
     bool chunked_prefill = true, graphs = true;
     u64 capture_sizes = 0;
-    std::vector<std::string> assumed;   // in words, with the reason
+    std::vector<std::string> assumed;  // in words, with the reason
 };
 
 struct Budget {
@@ -54,24 +54,26 @@ struct Budget {
     GpuProfile gpu;
     EngineVersion version;
 
-    std::vector<BudgetLine> lines;   // in the order of the stack; they add up to the card
+    std::vector<BudgetLine> lines;  // in the order of the stack; they add up to the card
     u64 total_bytes = 0, weights_bytes = 0, host_weights_bytes = 0;
-    u64 activation_peak_bytes = 0, cuda_graph_bytes = 0, non_torch_bytes = 0, context_bytes = 0, communication_bytes = 0;
+    u64 activation_peak_bytes = 0, cuda_graph_bytes = 0, non_torch_bytes = 0, context_bytes = 0,
+        communication_bytes = 0;
     i64 kv_pool_bytes = 0, headroom_bytes = 0;
     u64 kv_bytes_per_token = 0, kv_tokens = 0, kv_blocks = 0;
-    double max_concurrency = 0;      // requests of max_model_len at once
-    u64 longest_request = 0;         // tokens of the longest single request the pool holds
+    double max_concurrency = 0;  // requests of max_model_len at once
+    u64 longest_request = 0;     // tokens of the longest single request the pool holds
     ActivationPeak activation;
     KvLayout layout;
     std::vector<PipelineStage> stages;
     bool fits = false;
-    std::vector<std::string> reasons;    // why it does not
+    std::vector<std::string> reasons;  // why it does not
     std::vector<BudgetChange> changes;
     std::vector<std::string> unknown;
 };
 
 // On failure: Error::usage for a combination that no engine accepts (heads not divisible, ...).
-Result<Budget> compute_budget(const ModelShape& shape, const GpuProfile& gpu, const ServerFlags& flags);
+Result<Budget> compute_budget(const ModelShape& shape, const GpuProfile& gpu,
+                              const ServerFlags& flags);
 
 // Fills `changes`: each alone makes it fit, smallest first; pairs when no single one does.
 void find_changes(Budget& budget, const std::vector<GpuProfile>& larger_cards);

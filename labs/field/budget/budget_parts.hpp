@@ -9,7 +9,9 @@ namespace oomlab::field {
 
 // "14.99 GiB" (two decimals always, a sign when negative); "476,016".
 std::string gib_text(i64 bytes);
-inline std::string gib_text(u64 bytes) { return gib_text(static_cast<i64>(bytes)); }
+inline std::string gib_text(u64 bytes) {
+    return gib_text(static_cast<i64>(bytes));
+}
 std::string grouped(u64 n);
 std::string decimal(double value, int digits);
 
@@ -21,7 +23,8 @@ void budget_vllm(Budget& b);
 void budget_sglang(Budget& b);
 Result<void> budget_llama_cpp(Budget& b);
 
-// Weights and activations of every pipeline stage; b.weights_bytes and b.activation of the tightest.
+// Weights and activations of every pipeline stage; b.weights_bytes and b.activation of the
+// tightest.
 void plan_stages(Budget& b);
 void add_weights_and_activation_lines(Budget& b);
 // NCCL's buffers, taken before the engine measures anything.
@@ -31,6 +34,7 @@ u64 graph_bytes(const Budget& b, u64 captures);
 void plan_pool(Budget& b);
 // Blocks of one request of `tokens`.
 u64 blocks_for(const Budget& b, u64 tokens);
-void add_line(Budget& b, const char* id, const char* title, i64 bytes, std::string moment, std::string formula, std::string numbers, std::string error, bool inside);
+void add_line(Budget& b, const char* id, const char* title, i64 bytes, std::string moment,
+              std::string formula, std::string numbers, std::string error, bool inside);
 
 }  // namespace oomlab::field

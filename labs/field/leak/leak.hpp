@@ -10,11 +10,11 @@
 namespace oomlab::field {
 
 enum class LeakVerdict { leak, fragmentation, outside, flat, not_long_enough };
-const char* leak_verdict_name(LeakVerdict v);   // "leak", ..., "not_long_enough"
+const char* leak_verdict_name(LeakVerdict v);  // "leak", ..., "not_long_enough"
 
 struct SeriesFinding {
-    std::string name;          // the file's column, or "reserved - allocated"
-    std::string kind;          // role_name, or "gap", "beside"
+    std::string name;  // the file's column, or "reserved - allocated"
+    std::string kind;  // role_name, or "gap", "beside"
     diagnosis::Trend trend;
     std::vector<diagnosis::TrendSample> samples;
 };
@@ -22,15 +22,16 @@ struct SeriesFinding {
 struct GroupFinding {
     std::string group;
     LeakVerdict verdict = LeakVerdict::flat;
-    std::string where;         // "allocated", "reserved - allocated", "outside of the allocator", "host", "device"
-    std::string reason;        // one sentence
+    std::string
+        where;  // "allocated", "reserved - allocated", "outside of the allocator", "host", "device"
+    std::string reason;  // one sentence
     std::vector<SeriesFinding> series;
-    int decisive = -1;         // index into series
-    double limit_bytes = 0;    // 0: not known
+    int decisive = -1;       // index into series
+    double limit_bytes = 0;  // 0: not known
     std::string limit_source;
     double now_bytes = 0;
     diagnosis::TimeToLimit until_limit;
-    double bytes_per_1000_requests = 0;   // 0: no counter
+    double bytes_per_1000_requests = 0;  // 0: no counter
     std::vector<std::string> notes, ask_for;
 };
 
@@ -38,13 +39,13 @@ struct LeakReport {
     std::string format;
     u64 rows = 0, bad_rows = 0;
     std::vector<GroupFinding> groups;
-    std::size_t worst = 0;     // index of the group that decides
+    std::size_t worst = 0;  // index of the group that decides
     std::vector<std::string> notes;
     const GroupFinding& decisive() const { return groups[worst]; }
 };
 
 struct LeakOptions {
-    double limit_bytes = 0;    // 0: from the file's total or limit column
+    double limit_bytes = 0;  // 0: from the file's total or limit column
 };
 
 LeakReport find_leak(const SampleTable& table, const LeakOptions& options);

@@ -28,7 +28,10 @@ std::string time_text(double seconds) {
     return fmt::format("{:.1f} days", seconds / 86400);
 }
 
-std::string slope_text(const Trend& t) { return fmt::format("{}/h [{}, {}]", size_text(t.slope_per_hour), size_text(t.low_per_hour), size_text(t.high_per_hour)); }
+std::string slope_text(const Trend& t) {
+    return fmt::format("{}/h [{}, {}]", size_text(t.slope_per_hour), size_text(t.low_per_hour),
+                       size_text(t.high_per_hour));
+}
 
 struct Range {
     double from = 0, to = 1, low = 0, high = 1;
@@ -51,24 +54,39 @@ std::string terminal_plot(const SeriesFinding& s) {
     if (s.samples.size() < 2) return "";
     const Range r = range_of(s.samples);
     std::vector<std::string> rows(kHigh, std::string(kWide, ' '));
-    const auto x_of = [&](double t) { return std::clamp(static_cast<int>((t - r.from) / (r.to - r.from) * (kWide - 1)), 0, kWide - 1); };
-    const auto y_of = [&](double v) { return std::clamp(static_cast<int>((r.high - v) / (r.high - r.low) * (kHigh - 1) + 0.5), 0, kHigh - 1); };
-    for (const TrendSample& p : s.samples) rows[static_cast<std::size_t>(y_of(p.value))][static_cast<std::size_t>(x_of(p.t_s))] = '.';
+    const auto x_of = [&](double t) {
+        return std::clamp(static_cast<int>((t - r.from) / (r.to - r.from) * (kWide - 1)), 0,
+                          kWide - 1);
+    };
+    const auto y_of = [&](double v) {
+        return std::clamp(static_cast<int>((r.high - v) / (r.high - r.low) * (kHigh - 1) + 0.5), 0,
+                          kHigh - 1);
+    };
+    for (const TrendSample& p : s.samples)
+        rows[static_cast<std::size_t>(y_of(p.value))][static_cast<std::size_t>(x_of(p.t_s))] = '.';
     const Trend& t = s.trend;
     if (t.rising())
         for (int x = x_of(t.from_s); x <= x_of(t.to_s); ++x) {
-            const double at = r.from + (r.to - r.from) * x / (kWide - 1), v = t.floor_from + (t.floor_to - t.floor_from) * (at - t.from_s) / std::max(1.0, t.to_s - t.from_s);
+            const double at = r.from + (r.to - r.from) * x / (kWide - 1),
+                         v = t.floor_from + (t.floor_to - t.floor_from) * (at - t.from_s) /
+                                                std::max(1.0, t.to_s - t.from_s);
             rows[static_cast<std::size_t>(y_of(v))][static_cast<std::size_t>(x)] = '-';
         }
-    for (const auto& p : t.floor) rows[static_cast<std::size_t>(y_of(p.value))][static_cast<std::size_t>(x_of(p.t_s))] = '*';
-    for (double restart : t.restarts_s) rows[kHigh - 1][static_cast<std::size_t>(x_of(restart))] = '^';
+    for (const auto& p : t.floor)
+        rows[static_cast<std::size_t>(y_of(p.value))][static_cast<std::size_t>(x_of(p.t_s))] = '*';
+    for (double restart : t.restarts_s)
+        rows[kHigh - 1][static_cast<std::size_t>(x_of(restart))] = '^';
     std::string out = "  " + s.name + "\n";
     for (int y = 0; y < kHigh; ++y) {
-        const std::string label = y == 0 || y == kHigh - 1 || y == kHigh / 2 ? size_text(r.high - (r.high - r.low) * y / (kHigh - 1)) : "";
+        const std::string label = y == 0 || y == kHigh - 1 || y == kHigh / 2
+                                      ? size_text(r.high - (r.high - r.low) * y / (kHigh - 1))
+                                      : "";
         out += fmt::format("  {:>11} |{}\n", label, rows[static_cast<std::size_t>(y)]);
     }
-    out += fmt::format("  {:>11} +{}\n  {:>11}  0{:>{}}\n", "", std::string(kWide, '-'), "", time_text(r.to - r.from), kWide - 1);
-    out += "               . samples  * floor" + std::string(t.rising() ? "  - trend" : "") + (t.restarts_s.empty() ? "" : "  ^ restart") + "\n";
+    out += fmt::format("  {:>11} +{}\n  {:>11}  0{:>{}}\n", "", std::string(kWide, '-'), "",
+                       time_text(r.to - r.from), kWide - 1);
+    out += "               . samples  * floor" + std::string(t.rising() ? "  - trend" : "") +
+           (t.restarts_s.empty() ? "" : "  ^ restart") + "\n";
     return out;
 }
 
@@ -101,11 +119,15 @@ Json group_json(const GroupFinding& g) {
         j["column"] = g.series[static_cast<std::size_t>(g.decisive)].name;
         j["slope_bytes_per_hour"] = t.slope_per_hour;
         j["interval_95"] = {t.low_per_hour, t.high_per_hour};
-        if (g.verdict == LeakVerdict::not_long_enough) j["more_seconds_needed"] = t.more_seconds_needed;
+        if (g.verdict == LeakVerdict::not_long_enough)
+            j["more_seconds_needed"] = t.more_seconds_needed;
     }
     if (g.limit_bytes > 0) j["limit_bytes"] = g.limit_bytes;
-    if (g.until_limit.seconds >= 0) j["time_to_oom_s"] = g.until_limit.seconds, j["time_to_oom_interval_s"] = {g.until_limit.earliest_s, g.until_limit.latest_s};
-    else j["time_to_oom_s"] = nullptr;
+    if (g.until_limit.seconds >= 0)
+        j["time_to_oom_s"] = g.until_limit.seconds,
+        j["time_to_oom_interval_s"] = {g.until_limit.earliest_s, g.until_limit.latest_s};
+    else
+        j["time_to_oom_s"] = nullptr;
     if (g.bytes_per_1000_requests != 0) j["bytes_per_1000_requests"] = g.bytes_per_1000_requests;
     j["series"] = Json::array();
     for (const SeriesFinding& s : g.series) j["series"].push_back(trend_json(s));
@@ -121,21 +143,36 @@ std::string leak_text(const LeakReport& report, bool plot) {
     const GroupFinding& worst = report.decisive();
     for (std::size_t i = 0; i < report.groups.size(); ++i) {
         const GroupFinding& g = report.groups[i];
-        if (report.groups.size() > 1 || !g.group.empty()) out += fmt::format("{}: ", g.group.empty() ? "all" : g.group);
-        out += fmt::format("{}{}\n", g.verdict == LeakVerdict::not_long_enough ? "not long enough" : leak_verdict_name(g.verdict), g.where.empty() ? "" : " (" + g.where + ")");
+        if (report.groups.size() > 1 || !g.group.empty())
+            out += fmt::format("{}: ", g.group.empty() ? "all" : g.group);
+        out += fmt::format("{}{}\n",
+                           g.verdict == LeakVerdict::not_long_enough ? "not long enough"
+                                                                     : leak_verdict_name(g.verdict),
+                           g.where.empty() ? "" : " (" + g.where + ")");
         out += "  " + g.reason + "\n";
-        for (const SeriesFinding& s : g.series) out += fmt::format("  {:<28} {:<15} {}\n", s.name.substr(0, 28), diagnosis::trend_name(s.trend.kind), s.trend.floor.empty() ? "" : slope_text(s.trend));
+        for (const SeriesFinding& s : g.series)
+            out += fmt::format("  {:<28} {:<15} {}\n", s.name.substr(0, 28),
+                               diagnosis::trend_name(s.trend.kind),
+                               s.trend.floor.empty() ? "" : slope_text(s.trend));
         if (g.decisive >= 0 && g.series[static_cast<std::size_t>(g.decisive)].trend.rising()) {
             if (g.until_limit.seconds >= 0)
-                out += fmt::format("  full in {} [{} to {}]: {} of {} are used ({})\n", time_text(g.until_limit.seconds), time_text(g.until_limit.earliest_s), time_text(g.until_limit.latest_s), size_text(g.now_bytes), size_text(g.limit_bytes), g.limit_source);
-            if (g.bytes_per_1000_requests > 0) out += fmt::format("  {} a 1,000 requests\n", size_text(g.bytes_per_1000_requests));
+                out += fmt::format("  full in {} [{} to {}]: {} of {} are used ({})\n",
+                                   time_text(g.until_limit.seconds),
+                                   time_text(g.until_limit.earliest_s),
+                                   time_text(g.until_limit.latest_s), size_text(g.now_bytes),
+                                   size_text(g.limit_bytes), g.limit_source);
+            if (g.bytes_per_1000_requests > 0)
+                out += fmt::format("  {} a 1,000 requests\n", size_text(g.bytes_per_1000_requests));
         }
         for (const std::string& n : g.notes) out += "  note: " + n + "\n";
         for (const std::string& n : g.ask_for) out += "  would decide more: " + n + "\n";
     }
-    if (plot && worst.decisive >= 0) out += "\n" + terminal_plot(worst.series[static_cast<std::size_t>(worst.decisive)]);
+    if (plot && worst.decisive >= 0)
+        out += "\n" + terminal_plot(worst.series[static_cast<std::size_t>(worst.decisive)]);
     for (const std::string& n : report.notes) out += "note: " + n + "\n";
-    if (report.bad_rows > 0) out += fmt::format("note: {} of {} rows could not be read\n", report.bad_rows, report.rows + report.bad_rows);
+    if (report.bad_rows > 0)
+        out += fmt::format("note: {} of {} rows could not be read\n", report.bad_rows,
+                           report.rows + report.bad_rows);
     return out;
 }
 
@@ -158,9 +195,14 @@ Result<void> leak_png(const LeakReport& report, const std::string& path) {
     for (const SeriesFinding& s : g.series)
         if (s.samples.size() >= 2 && drawn.size() < 4) drawn.push_back(&s);
     constexpr int kWide = 1000, kPanel = 220, kLeft = 130, kTop = 70;
-    constexpr Colour ink{32, 32, 40}, soft{170, 170, 180}, dots{120, 150, 200}, red{200, 60, 60}, green{60, 140, 80};
-    Canvas canvas(kWide, kTop + kPanel * static_cast<int>(std::max<std::size_t>(1, drawn.size())) + 10);
-    canvas.text(20, 16, fmt::format("{}: {}", g.group.empty() ? "verdict" : g.group, leak_verdict_name(g.verdict)), g.verdict == LeakVerdict::flat ? ink : red, 3);
+    constexpr Colour ink{32, 32, 40}, soft{170, 170, 180}, dots{120, 150, 200}, red{200, 60, 60},
+        green{60, 140, 80};
+    Canvas canvas(kWide,
+                  kTop + kPanel * static_cast<int>(std::max<std::size_t>(1, drawn.size())) + 10);
+    canvas.text(
+        20, 16,
+        fmt::format("{}: {}", g.group.empty() ? "verdict" : g.group, leak_verdict_name(g.verdict)),
+        g.verdict == LeakVerdict::flat ? ink : red, 3);
     canvas.text(20, 46, g.reason.substr(0, 78), ink, 2);
     int top = kTop;
     for (const SeriesFinding* s : drawn) {
@@ -168,17 +210,28 @@ Result<void> leak_png(const LeakReport& report, const std::string& path) {
         const int wide = kWide - kLeft - 20, high = kPanel - 60;
         const auto x = [&](double t) { return kLeft + (t - r.from) / (r.to - r.from) * wide; };
         const auto y = [&](double v) { return top + 24 + (r.high - v) / (r.high - r.low) * high; };
-        canvas.text(kLeft, top + 4, fmt::format("{}: {}", s->name.substr(0, 30), s->trend.floor.empty() ? diagnosis::trend_name(s->trend.kind) : slope_text(s->trend)), ink, 2);
+        canvas.text(kLeft, top + 4,
+                    fmt::format("{}: {}", s->name.substr(0, 30),
+                                s->trend.floor.empty() ? diagnosis::trend_name(s->trend.kind)
+                                                       : slope_text(s->trend)),
+                    ink, 2);
         canvas.frame(kLeft, top + 24, wide, high, soft);
         canvas.text(6, top + 26, size_text(r.high), ink, 1);
         canvas.text(6, top + 16 + high, size_text(r.low), ink, 1);
         canvas.text(kLeft, top + 30 + high, "0", ink, 1);
         canvas.text(kWide - 90, top + 30 + high, time_text(r.to - r.from), ink, 1);
-        for (const TrendSample& p : s->samples) canvas.fill(static_cast<int>(x(p.t_s)), static_cast<int>(y(p.value)), 2, 2, dots);
-        for (const auto& p : s->trend.floor) canvas.fill(static_cast<int>(x(p.t_s)) - 2, static_cast<int>(y(p.value)) - 2, 5, 5, green);
-        for (double t : s->trend.restarts_s) canvas.line(x(t), top + 24, x(t), top + 24 + high, red);
-        for (double t : s->trend.level_changes_s) canvas.line(x(t), top + 24, x(t), top + 24 + high, soft);
-        if (s->trend.rising()) canvas.line(x(s->trend.from_s), y(s->trend.floor_from), x(s->trend.to_s), y(s->trend.floor_to), red);
+        for (const TrendSample& p : s->samples)
+            canvas.fill(static_cast<int>(x(p.t_s)), static_cast<int>(y(p.value)), 2, 2, dots);
+        for (const auto& p : s->trend.floor)
+            canvas.fill(static_cast<int>(x(p.t_s)) - 2, static_cast<int>(y(p.value)) - 2, 5, 5,
+                        green);
+        for (double t : s->trend.restarts_s)
+            canvas.line(x(t), top + 24, x(t), top + 24 + high, red);
+        for (double t : s->trend.level_changes_s)
+            canvas.line(x(t), top + 24, x(t), top + 24 + high, soft);
+        if (s->trend.rising())
+            canvas.line(x(s->trend.from_s), y(s->trend.floor_from), x(s->trend.to_s),
+                        y(s->trend.floor_to), red);
         top += kPanel;
     }
     return canvas.write_png(path);

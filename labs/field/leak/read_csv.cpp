@@ -12,7 +12,8 @@ std::vector<std::string_view> split(std::string_view line, char separator) {
     std::size_t from = 0;
     for (std::size_t i = 0; i <= line.size() && cells.size() < ReadLimits::kColumns; ++i) {
         if (i < line.size() && line[i] == '"') quoted = !quoted;
-        if (i == line.size() || (line[i] == separator && !quoted)) cells.push_back(trim(line.substr(from, i - from))), from = i + 1;
+        if (i == line.size() || (line[i] == separator && !quoted))
+            cells.push_back(trim(line.substr(from, i - from))), from = i + 1;
     }
     return cells;
 }
@@ -30,11 +31,14 @@ Plan plan_of(const std::vector<std::string_view>& header, const ReadOptions& opt
     for (std::size_t i = 0; i < header.size(); ++i) {
         p.names.push_back(printable(header[i]));
         Meaning m = meaning_of(header[i]);
-        if (auto mapped = options.column_map.find(p.names.back()); mapped != options.column_map.end()) m.role = mapped->second;
+        if (auto mapped = options.column_map.find(p.names.back());
+            mapped != options.column_map.end())
+            m.role = mapped->second;
         if (m.role == Role::time && p.time == std::string::npos) p.time = i;
         if (m.role == Role::pid) p.pid = i;
         if (m.role == Role::group) p.groups.push_back(i);
-        any |= m.role != Role::none && m.role != Role::time && m.role != Role::group && m.role != Role::pid && m.role != Role::ignored && m.role != Role::requests;
+        any |= m.role != Role::none && m.role != Role::time && m.role != Role::group &&
+               m.role != Role::pid && m.role != Role::ignored && m.role != Role::requests;
         p.meanings.push_back(m);
     }
     // Nothing recognised: one unnamed value column is taken for used memory.
@@ -49,27 +53,39 @@ Plan plan_of(const std::vector<std::string_view>& header, const ReadOptions& opt
 
 }  // namespace
 
-Result<SampleTable> read_csv(std::string_view text, const std::string& name, const ReadOptions& options) {
+Result<SampleTable> read_csv(std::string_view text, const std::string& name,
+                             const ReadOptions& options) {
     std::string_view rest = text, line;
     u64 number = 0;
-    while (next_line(rest, line) && (++number, trim(line).empty() || trim(line).front() == '#')) {}
+    while (next_line(rest, line) && (++number, trim(line).empty() || trim(line).front() == '#')) {
+    }
     char separator = ',';
     const auto count = [&](char c) { return std::count(line.begin(), line.end(), c); };
     if (count('\t') > count(separator)) separator = '\t';
     if (count(';') > count(separator)) separator = ';';
     const std::string header(line);
     const Plan plan = plan_of(split(line, separator), options);
-    const bool smi = header.find("memory.used") != std::string::npos || header.find("memory.free") != std::string::npos || header.find("used_gpu_memory") != std::string::npos;
+    const bool smi = header.find("memory.used") != std::string::npos ||
+                     header.find("memory.free") != std::string::npos ||
+                     header.find("used_gpu_memory") != std::string::npos;
     bool useful = false;
-    for (const Meaning& m : plan.meanings) useful |= m.role == Role::allocated || m.role == Role::reserved || m.role == Role::device_used || m.role == Role::device_free || m.role == Role::process_used || m.role == Role::host_used;
+    for (const Meaning& m : plan.meanings)
+        useful |= m.role == Role::allocated || m.role == Role::reserved ||
+                  m.role == Role::device_used || m.role == Role::device_free ||
+                  m.role == Role::process_used || m.role == Role::host_used;
     if (!useful) {
         std::string columns;
         for (const std::string& n : plan.names) columns += (columns.empty() ? "" : ", ") + n;
-        return fail(Error::parse(name + ", line " + std::to_string(number) + ": no column says memory (" + columns.substr(0, 300) + "); name them with --column-map, such as --column-map allocated=" +
-                                 (plan.names.empty() ? "COLUMN" : plan.names.back().substr(0, 40))));
+        return fail(
+            Error::parse(name + ", line " + std::to_string(number) + ": no column says memory (" +
+                         columns.substr(0, 300) +
+                         "); name them with --column-map, such as --column-map allocated=" +
+                         (plan.names.empty() ? "COLUMN" : plan.names.back().substr(0, 40))));
     }
     if (plan.time == std::string::npos && options.every_s <= 0)
-        return fail(Error::parse(name + ", line " + std::to_string(number) + ": no time column; name it with --column-map time=COLUMN, or give the spacing with --every 10s"));
+        return fail(Error::parse(name + ", line " + std::to_string(number) +
+                                 ": no time column; name it with --column-map time=COLUMN, or give "
+                                 "the spacing with --every 10s"));
     TableBuilder builder(options);
     std::map<std::string, u64> seen;
     while (next_line(rest, line)) {
@@ -78,11 +94,14 @@ Result<SampleTable> read_csv(std::string_view text, const std::string& name, con
         const auto cells = split(line, separator);
         std::string group;
         for (std::size_t g : plan.groups)
-            if (g < cells.size()) group += (group.empty() ? "" : " ") + lower(plan.names[g]) + " " + printable(cells[g], 40);
+            if (g < cells.size())
+                group += (group.empty() ? "" : " ") + lower(plan.names[g]) + " " +
+                         printable(cells[g], 40);
         double t = 0;
         if (plan.time != std::string::npos) {
             bool clock_only = false;
-            auto read = plan.time < cells.size() ? read_time(cells[plan.time], &clock_only) : std::nullopt;
+            auto read =
+                plan.time < cells.size() ? read_time(cells[plan.time], &clock_only) : std::nullopt;
             if (!read) {
                 ++builder.table.bad_rows;
                 continue;
@@ -93,17 +112,23 @@ Result<SampleTable> read_csv(std::string_view text, const std::string& name, con
             t = static_cast<double>(seen[group]++) * options.every_s;
         }
         ++builder.table.rows;
-        if (plan.pid != std::string::npos && plan.pid < cells.size()) builder.pid(group, t, printable(cells[plan.pid], 20));
+        if (plan.pid != std::string::npos && plan.pid < cells.size())
+            builder.pid(group, t, printable(cells[plan.pid], 20));
         for (std::size_t i = 0; i < cells.size() && i < plan.names.size(); ++i) {
             const Role role = plan.meanings[i].role;
-            if (role == Role::none || role == Role::time || role == Role::group || role == Role::pid || role == Role::ignored) continue;
+            if (role == Role::none || role == Role::time || role == Role::group ||
+                role == Role::pid || role == Role::ignored)
+                continue;
             double scale = 0;
             auto value = read_value(cells[i], &scale);
-            if (!value) continue;   // "[N/A]", empty: a missing sample
-            if (Column* c = builder.column(group, plan.names[i], plan.meanings[i])) builder.add(*c, t, *value, scale);
+            if (!value) continue;  // "[N/A]", empty: a missing sample
+            if (Column* c = builder.column(group, plan.names[i], plan.meanings[i]))
+                builder.add(*c, t, *value, scale);
         }
     }
-    if (builder.table.rows == 0) return fail(Error::parse(name + ": no row could be read below the header (times are ISO 8601, nvidia-smi's form, or seconds)"));
+    if (builder.table.rows == 0)
+        return fail(Error::parse(name + ": no row could be read below the header (times are ISO "
+                                        "8601, nvidia-smi's form, or seconds)"));
     return builder.finish(smi ? "nvidia-smi" : "csv");
 }
 

@@ -6,7 +6,10 @@
 namespace oomlab::field::leak_parts {
 namespace {
 
-bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '/' || c == '%'; }
+bool word_char(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '/' ||
+           c == '%';
+}
 
 // A time at the start of a line, possibly in brackets: the longest prefix that reads as one.
 std::optional<double> leading_time(std::string_view line, bool* clock_only) {
@@ -21,7 +24,9 @@ std::optional<double> leading_time(std::string_view line, bool* clock_only) {
         if (auto t = read_time(upto.substr(0, second), clock_only)) return t;
     }
     const std::string_view word = upto.substr(0, first);
-    if (word.find(':') == std::string_view::npos && word.find('-') == std::string_view::npos && word.size() < 9) return std::nullopt;   // a bare small number is no time
+    if (word.find(':') == std::string_view::npos && word.find('-') == std::string_view::npos &&
+        word.size() < 9)
+        return std::nullopt;  // a bare small number is no time
     return read_time(word, clock_only);
 }
 
@@ -30,7 +35,8 @@ struct Pair {
     std::string_view value;
 };
 
-// Every "key <sep> number [unit]" of the line; keys may hold spaces in text ("memory allocated: 3 GiB").
+// Every "key <sep> number [unit]" of the line; keys may hold spaces in text ("memory allocated: 3
+// GiB").
 std::vector<Pair> pairs_of(std::string_view line) {
     std::vector<Pair> out;
     std::size_t i = 0;
@@ -44,19 +50,34 @@ std::vector<Pair> pairs_of(std::string_view line) {
         const std::size_t key_to = i;
         std::size_t j = i;
         bool separated = false;
-        while (j < line.size() && (line[j] == '"' || line[j] == '\'' || line[j] == ' ' || line[j] == ':' || line[j] == '=') && j - i < 6) separated |= line[j] == ':' || line[j] == '=' || line[j] == ' ', ++j;
-        if (!separated || j >= line.size() || !(std::isdigit(static_cast<unsigned char>(line[j])) || ((line[j] == '-' || line[j] == '+') && j + 1 < line.size() && std::isdigit(static_cast<unsigned char>(line[j + 1]))))) continue;
+        while (j < line.size() &&
+               (line[j] == '"' || line[j] == '\'' || line[j] == ' ' || line[j] == ':' ||
+                line[j] == '=') &&
+               j - i < 6)
+            separated |= line[j] == ':' || line[j] == '=' || line[j] == ' ', ++j;
+        if (!separated || j >= line.size() ||
+            !(std::isdigit(static_cast<unsigned char>(line[j])) ||
+              ((line[j] == '-' || line[j] == '+') && j + 1 < line.size() &&
+               std::isdigit(static_cast<unsigned char>(line[j + 1])))))
+            continue;
         std::size_t k = j + 1;
-        while (k < line.size() && (std::isdigit(static_cast<unsigned char>(line[k])) || line[k] == '.' || ((line[k] == 'e' || line[k] == 'E') && k + 1 < line.size() && (std::isdigit(static_cast<unsigned char>(line[k + 1])) || line[k + 1] == '+' || line[k + 1] == '-')) ||
-                                   ((line[k] == '+' || line[k] == '-') && (line[k - 1] == 'e' || line[k - 1] == 'E')))) ++k;
+        while (k < line.size() &&
+               (std::isdigit(static_cast<unsigned char>(line[k])) || line[k] == '.' ||
+                ((line[k] == 'e' || line[k] == 'E') && k + 1 < line.size() &&
+                 (std::isdigit(static_cast<unsigned char>(line[k + 1])) || line[k + 1] == '+' ||
+                  line[k + 1] == '-')) ||
+                ((line[k] == '+' || line[k] == '-') && (line[k - 1] == 'e' || line[k - 1] == 'E'))))
+            ++k;
         std::size_t end = k;
         std::size_t unit = k;
         while (unit < line.size() && line[unit] == ' ' && unit - k < 2) ++unit;
         std::size_t unit_end = unit;
-        while (unit_end < line.size() && std::isalpha(static_cast<unsigned char>(line[unit_end]))) ++unit_end;
+        while (unit_end < line.size() && std::isalpha(static_cast<unsigned char>(line[unit_end])))
+            ++unit_end;
         double scale = 0;
         if (unit_end > unit && read_value(line.substr(j, unit_end - j), &scale)) end = unit_end;
-        out.push_back({std::string(line.substr(key_from, key_to - key_from)), line.substr(j, end - j)});
+        out.push_back(
+            {std::string(line.substr(key_from, key_to - key_from)), line.substr(j, end - j)});
         i = end;
     }
     return out;
@@ -64,7 +85,8 @@ std::vector<Pair> pairs_of(std::string_view line) {
 
 }  // namespace
 
-Result<SampleTable> read_lines(std::string_view text, const std::string& name, const ReadOptions& options) {
+Result<SampleTable> read_lines(std::string_view text, const std::string& name,
+                               const ReadOptions& options) {
     TableBuilder builder(options);
     std::string_view rest = text, line;
     u64 number = 0, sampled = 0;
@@ -80,25 +102,32 @@ Result<SampleTable> read_lines(std::string_view text, const std::string& name, c
         std::string pid;
         for (const Pair& p : pairs) {
             Meaning m = meaning_of(p.key);
-            if (auto mapped = options.column_map.find(p.key); mapped != options.column_map.end()) m.role = mapped->second;
+            if (auto mapped = options.column_map.find(p.key); mapped != options.column_map.end())
+                m.role = mapped->second;
             if (m.role == Role::time && !at) at = read_time(p.value, &clock_only);
             if (m.role == Role::pid) pid = printable(p.value, 20);
-            any |= m.role == Role::allocated || m.role == Role::reserved || m.role == Role::device_used || m.role == Role::process_used || m.role == Role::host_used || m.role == Role::inactive_split;
+            any |= m.role == Role::allocated || m.role == Role::reserved ||
+                   m.role == Role::device_used || m.role == Role::process_used ||
+                   m.role == Role::host_used || m.role == Role::inactive_split;
         }
         // "time": "2024-05-01T..." inside of JSON.
         if (!at) {
-            for (const char* key : {"\"timestamp\"", "\"time\"", "\"ts\"", "'time'", "'timestamp'"}) {
+            for (const char* key :
+                 {"\"timestamp\"", "\"time\"", "\"ts\"", "'time'", "'timestamp'"}) {
                 const auto key_at = line.find(key);
                 if (key_at == std::string_view::npos) continue;
                 const auto open = line.find_first_of("\"'", key_at + std::string_view(key).size());
                 if (open == std::string_view::npos) continue;
                 const auto close = line.find(line[open], open + 1);
-                if (close != std::string_view::npos) at = read_time(line.substr(open + 1, close - open - 1), &clock_only);
+                if (close != std::string_view::npos)
+                    at = read_time(line.substr(open + 1, close - open - 1), &clock_only);
             }
         }
         if (!any) continue;
-        if (at) t = builder.steady_time("", *at, clock_only), timed = true;
-        else if (options.every_s > 0 && !timed) t = static_cast<double>(sampled) * options.every_s;
+        if (at)
+            t = builder.steady_time("", *at, clock_only), timed = true;
+        else if (options.every_s > 0 && !timed)
+            t = static_cast<double>(sampled) * options.every_s;
         else {
             ++builder.table.bad_rows;
             ++sampled;
@@ -109,17 +138,25 @@ Result<SampleTable> read_lines(std::string_view text, const std::string& name, c
         if (!pid.empty()) builder.pid("", t, pid);
         for (const Pair& p : pairs) {
             Meaning m = meaning_of(p.key);
-            if (auto mapped = options.column_map.find(p.key); mapped != options.column_map.end()) m.role = mapped->second;
-            if (m.role == Role::none || m.role == Role::time || m.role == Role::group || m.role == Role::pid || m.role == Role::ignored) continue;
+            if (auto mapped = options.column_map.find(p.key); mapped != options.column_map.end())
+                m.role = mapped->second;
+            if (m.role == Role::none || m.role == Role::time || m.role == Role::group ||
+                m.role == Role::pid || m.role == Role::ignored)
+                continue;
             double scale = 0;
             auto value = read_value(p.value, &scale);
             if (!value) continue;
-            if (Column* c = builder.column("", printable(p.key), m)) builder.add(*c, t, *value, scale);
+            if (Column* c = builder.column("", printable(p.key), m))
+                builder.add(*c, t, *value, scale);
         }
     }
     if (builder.table.rows == 0) {
-        if (sampled > 0) return fail(Error::parse(name + ": memory figures but no times on their lines; give the spacing with --every 10s"));
-        return fail(Error::parse(name + ": neither a CSV header, a Prometheus answer, nor lines with allocated=..., reserved=... were found"));
+        if (sampled > 0)
+            return fail(Error::parse(
+                name +
+                ": memory figures but no times on their lines; give the spacing with --every 10s"));
+        return fail(Error::parse(name + ": neither a CSV header, a Prometheus answer, nor lines "
+                                        "with allocated=..., reserved=... were found"));
     }
     return builder.finish("lines");
 }

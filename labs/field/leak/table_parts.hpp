@@ -51,9 +51,12 @@ class TableBuilder {
     std::map<std::string, Clock> clocks_;
 };
 
-Result<SampleTable> read_csv(std::string_view text, const std::string& name, const ReadOptions& options);
-Result<SampleTable> read_prometheus(std::string_view text, const std::string& name, const ReadOptions& options);
-Result<SampleTable> read_lines(std::string_view text, const std::string& name, const ReadOptions& options);
+Result<SampleTable> read_csv(std::string_view text, const std::string& name,
+                             const ReadOptions& options);
+Result<SampleTable> read_prometheus(std::string_view text, const std::string& name,
+                                    const ReadOptions& options);
+Result<SampleTable> read_lines(std::string_view text, const std::string& name,
+                               const ReadOptions& options);
 
 // Splits off the next line, without its CR; false at the end.
 bool next_line(std::string_view& rest, std::string_view& line);

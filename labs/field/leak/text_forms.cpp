@@ -9,14 +9,20 @@
 namespace oomlab::field::leak_parts {
 namespace {
 
-bool has(std::string_view text, const char* part) { return text.find(part) != std::string_view::npos; }
+bool has(std::string_view text, const char* part) {
+    return text.find(part) != std::string_view::npos;
+}
 
 struct Unit {
     const char* text;
     double scale;
 };
 // Longest first. "GB" in these files is nearly always 2^30: SGLang and nvidia-smi mean it so.
-constexpr Unit kUnits[] = {{"bytes", 1}, {"byte", 1}, {"kib", 1024}, {"mib", 1048576}, {"gib", 1073741824.0}, {"kb", 1024}, {"mb", 1048576}, {"gb", 1073741824.0}, {"tib", 1099511627776.0}, {"k", 1024}, {"m", 1048576}, {"g", 1073741824.0}, {"b", 1}};
+constexpr Unit kUnits[] = {{"bytes", 1},     {"byte", 1},           {"kib", 1024},
+                           {"mib", 1048576}, {"gib", 1073741824.0}, {"kb", 1024},
+                           {"mb", 1048576},  {"gb", 1073741824.0},  {"tib", 1099511627776.0},
+                           {"k", 1024},      {"m", 1048576},        {"g", 1073741824.0},
+                           {"b", 1}};
 
 double unit_scale(std::string_view text) {
     for (const Unit& u : kUnits)
@@ -31,7 +37,9 @@ double scale_in_name(const std::string& name) {
         if (at == std::string::npos) continue;
         const auto end = name.find_first_of("])", at);
         if (end == std::string::npos) continue;
-        if (const double s = unit_scale(trim(std::string_view(name).substr(at + 1, end - at - 1))); s > 0) return s;
+        if (const double s = unit_scale(trim(std::string_view(name).substr(at + 1, end - at - 1)));
+            s > 0)
+            return s;
     }
     for (char separator : {'_', '.', '-', ' '}) {
         std::string part = name;
@@ -50,14 +58,17 @@ double scale_in_name(const std::string& name) {
 std::optional<int> digits(std::string_view text, std::size_t& at, std::size_t most) {
     int value = 0;
     std::size_t n = 0;
-    while (at < text.size() && n < most && std::isdigit(static_cast<unsigned char>(text[at]))) value = value * 10 + (text[at++] - '0'), ++n;
+    while (at < text.size() && n < most && std::isdigit(static_cast<unsigned char>(text[at])))
+        value = value * 10 + (text[at++] - '0'), ++n;
     return n > 0 ? std::optional<int>(value) : std::nullopt;
 }
 
 // Days since 1970-01-01 of a Gregorian date.
 double days_of(int year, int month, int day) {
-    const int y = year - (month <= 2 ? 1 : 0), era = (y >= 0 ? y : y - 399) / 400, yoe = y - era * 400;
-    const int doy = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1, doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
+    const int y = year - (month <= 2 ? 1 : 0), era = (y >= 0 ? y : y - 399) / 400,
+              yoe = y - era * 400;
+    const int doy = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1,
+              doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
     return era * 146097.0 + doe - 719468.0;
 }
 
@@ -65,14 +76,19 @@ double days_of(int year, int month, int day) {
 
 std::string lower(std::string_view text) {
     std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(out.begin(), out.end(), out.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return out;
 }
 
 std::string_view trim(std::string_view text) {
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-    if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) return trim(text.substr(1, text.size() - 2));
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
+        text.remove_prefix(1);
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
+        text.remove_suffix(1);
+    if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
+        text.back() == text.front())
+        return trim(text.substr(1, text.size() - 2));
     return text;
 }
 
@@ -90,27 +106,50 @@ Meaning meaning_of(std::string_view column_name) {
     Meaning m;
     m.scale = scale_in_name(n);
     const auto role = [&](Role r) { return m.role = r, m; };
-    if (n == "time" || n == "timestamp" || n == "ts" || n == "date" || n == "datetime" || n == "t" || n == "t_s" || n == "time_s" || n == "seconds" || n == "elapsed" || n == "elapsed_s" || n == "at" || n == "at_s" || n == "unix_time" ||
-        n == "epoch" || n == "wall_time" || n == "time_ms" || n == "@timestamp")
+    if (n == "time" || n == "timestamp" || n == "ts" || n == "date" || n == "datetime" ||
+        n == "t" || n == "t_s" || n == "time_s" || n == "seconds" || n == "elapsed" ||
+        n == "elapsed_s" || n == "at" || n == "at_s" || n == "unix_time" || n == "epoch" ||
+        n == "wall_time" || n == "time_ms" || n == "@timestamp")
         return role(Role::time);
-    if (n == "index" || n == "gpu" || n == "gpu_id" || n == "uuid" || n == "gpu_uuid" || n == "device" || n == "rank" || n == "pod" || n == "host" || n == "hostname" || n == "instance" || n == "pci.bus_id") return role(Role::group);
+    if (n == "index" || n == "gpu" || n == "gpu_id" || n == "uuid" || n == "gpu_uuid" ||
+        n == "device" || n == "rank" || n == "pod" || n == "host" || n == "hostname" ||
+        n == "instance" || n == "pci.bus_id")
+        return role(Role::group);
     if (n == "pid" || n == "process_id") return role(Role::pid);
-    if (has(n, "peak") || has(n, "max_memory") || n == "name" || has(n, "utilization") || has(n, "util") || has(n, "temperature") || has(n, "power") || has(n, "percent") || has(n, "num_alloc") || has(n, "allocation.") || has(n, "segment.") ||
-        has(n, ".allocated") || has(n, ".freed") || has(n, "small_pool") || has(n, "large_pool") || has(n, "oversize") || has(n, "num_ooms") || has(n, "retries") || has(n, "clocks"))
+    if (has(n, "peak") || has(n, "max_memory") || n == "name" || has(n, "utilization") ||
+        has(n, "util") || has(n, "temperature") || has(n, "power") || has(n, "percent") ||
+        has(n, "num_alloc") || has(n, "allocation.") || has(n, "segment.") ||
+        has(n, ".allocated") || has(n, ".freed") || has(n, "small_pool") || has(n, "large_pool") ||
+        has(n, "oversize") || has(n, "num_ooms") || has(n, "retries") || has(n, "clocks"))
         return role(Role::ignored);
     if (has(n, "inactive_split")) return role(Role::inactive_split);
     if (has(n, "unallocated")) return role(Role::ignored);
     if (has(n, "requested_bytes") || has(n, "active_bytes")) return role(Role::ignored);
     if (has(n, "allocated")) return role(Role::allocated);
     if (has(n, "reserved") || has(n, "memory_cached") || n == "cached") return role(Role::reserved);
-    if (has(n, "requests") || has(n, "completed") || has(n, "request_success")) return role(has(n, "running") || has(n, "waiting") ? Role::ignored : Role::requests);
-    if (has(n, "memory.max") || (has(n, "limit") && (has(n, "mem") || has(n, "host") || has(n, "container")))) return role(Role::host_limit);
-    if (has(n, "rss") || has(n, "resident") || has(n, "working_set") || has(n, "container_memory") || has(n, "host_mem") || has(n, "memory.current") || n == "host_used" || n == "anon" || has(n, "cgroup")) return role(Role::host_used);
-    if (has(n, "memory.total") || has(n, "fb_total") || has(n, "mem_total") || has(n, "memory_total") || n == "total" || has(n, "total_memory")) return role(Role::device_total);
-    if (has(n, "memory.free") || has(n, "fb_free") || has(n, "mem_free") || has(n, "memory_free") || n == "free") return role(Role::device_free);
-    if (has(n, "used_memory") || has(n, "used_gpu_memory") || has(n, "process_used") || has(n, "process_gpu")) return role(Role::process_used);
-    if (has(n, "memory.used") || has(n, "fb_used") || has(n, "memory_used") || has(n, "mem_used") || has(n, "gpu_mem") || has(n, "gpu_memory") || has(n, "device_used") || has(n, "vram") || n == "used" || n == "memory" || n == "mem" ||
-        n == "value" || n == "memory_bytes" || n == "bytes" || n == "used_bytes" || n == "used_mib" || n == "used_mb" || n == "memory_mib" || n == "memory_mb" || n == "mem_mb")
+    if (has(n, "requests") || has(n, "completed") || has(n, "request_success"))
+        return role(has(n, "running") || has(n, "waiting") ? Role::ignored : Role::requests);
+    if (has(n, "memory.max") ||
+        (has(n, "limit") && (has(n, "mem") || has(n, "host") || has(n, "container"))))
+        return role(Role::host_limit);
+    if (has(n, "rss") || has(n, "resident") || has(n, "working_set") ||
+        has(n, "container_memory") || has(n, "host_mem") || has(n, "memory.current") ||
+        n == "host_used" || n == "anon" || has(n, "cgroup"))
+        return role(Role::host_used);
+    if (has(n, "memory.total") || has(n, "fb_total") || has(n, "mem_total") ||
+        has(n, "memory_total") || n == "total" || has(n, "total_memory"))
+        return role(Role::device_total);
+    if (has(n, "memory.free") || has(n, "fb_free") || has(n, "mem_free") || has(n, "memory_free") ||
+        n == "free")
+        return role(Role::device_free);
+    if (has(n, "used_memory") || has(n, "used_gpu_memory") || has(n, "process_used") ||
+        has(n, "process_gpu"))
+        return role(Role::process_used);
+    if (has(n, "memory.used") || has(n, "fb_used") || has(n, "memory_used") || has(n, "mem_used") ||
+        has(n, "gpu_mem") || has(n, "gpu_memory") || has(n, "device_used") || has(n, "vram") ||
+        n == "used" || n == "memory" || n == "mem" || n == "value" || n == "memory_bytes" ||
+        n == "bytes" || n == "used_bytes" || n == "used_mib" || n == "used_mb" ||
+        n == "memory_mib" || n == "memory_mb" || n == "mem_mb")
         return role(Role::device_used);
     return m;
 }
@@ -127,7 +166,8 @@ std::optional<double> read_value(std::string_view text, double* scale) {
     if (begin != end && *begin == '+') ++begin;
     const auto [rest, ec] = std::from_chars(begin, end, value);
     if (ec != std::errc() || !std::isfinite(value)) return std::nullopt;
-    const std::string unit = lower(trim(std::string_view(rest, static_cast<std::size_t>(end - rest))));
+    const std::string unit =
+        lower(trim(std::string_view(rest, static_cast<std::size_t>(end - rest))));
     if (unit.empty()) return value;
     const double s = unit_scale(unit);
     if (s == 0) return std::nullopt;
@@ -157,7 +197,8 @@ std::optional<double> read_time(std::string_view text, bool* clock_only) {
         auto month = digits(text, at, 2);
         ++at;
         auto day = digits(text, at, 2);
-        if (!year || !month || !day || *month < 1 || *month > 12 || *day < 1 || *day > 31) return std::nullopt;
+        if (!year || !month || !day || *month < 1 || *month > 12 || *day < 1 || *day > 31)
+            return std::nullopt;
         days = days_of(*year, *month, *day);
         dated = true;
         while (at < text.size() && (text[at] == 'T' || text[at] == ' ' || text[at] == 't')) ++at;
@@ -173,7 +214,9 @@ std::optional<double> read_time(std::string_view text, bool* clock_only) {
         second = *whole;
         if (at < text.size() && (text[at] == '.' || text[at] == ',')) {
             double place = 0.1;
-            for (++at; at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])); ++at, place /= 10) second += place * (text[at] - '0');
+            for (++at; at < text.size() && std::isdigit(static_cast<unsigned char>(text[at]));
+                 ++at, place /= 10)
+                second += place * (text[at] - '0');
         }
     }
     double zone = 0;

@@ -28,19 +28,26 @@ Colour colour_of(std::string_view owner) {
 }
 
 Canvas::Canvas(int width, int height, Colour background)
-    : width_(std::clamp(width, 1, 8192)), height_(std::clamp(height, 1, 8192)), pixels_(static_cast<std::size_t>(width_) * static_cast<std::size_t>(height_) * 3) {
+    : width_(std::clamp(width, 1, 8192)),
+      height_(std::clamp(height, 1, 8192)),
+      pixels_(static_cast<std::size_t>(width_) * static_cast<std::size_t>(height_) * 3) {
     fill(0, 0, width_, height_, background);
 }
 
 void Canvas::put(int x, int y, Colour c) {
     if (x < 0 || y < 0 || x >= width_ || y >= height_) return;
-    unsigned char* p = &pixels_[(static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(x)) * 3];
+    unsigned char* p = &pixels_[(static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) +
+                                 static_cast<std::size_t>(x)) *
+                                3];
     p[0] = c.r, p[1] = c.g, p[2] = c.b;
 }
 
 Colour Canvas::pixel(int x, int y) const {
     if (x < 0 || y < 0 || x >= width_ || y >= height_) return {};
-    const unsigned char* p = &pixels_[(static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(x)) * 3];
+    const unsigned char* p =
+        &pixels_[(static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) +
+                  static_cast<std::size_t>(x)) *
+                 3];
     return {p[0], p[1], p[2]};
 }
 
@@ -61,16 +68,20 @@ void Canvas::line(double x0, double y0, double x1, double y1, Colour c) {
     if (!(length < 1e5)) return;
     for (int i = 0; i <= static_cast<int>(length); ++i) {
         const double t = i / length;
-        put(static_cast<int>(std::lround(x0 + t * (x1 - x0))), static_cast<int>(std::lround(y0 + t * (y1 - y0))), c);
+        put(static_cast<int>(std::lround(x0 + t * (x1 - x0))),
+            static_cast<int>(std::lround(y0 + t * (y1 - y0))), c);
     }
 }
 
 int Canvas::text(int x, int y, std::string_view text, Colour c, int scale) {
     for (char ch : text) {
-        const std::size_t index = ch >= 32 && ch < 127 ? static_cast<std::size_t>(ch - 32) : static_cast<std::size_t>('?' - 32);
+        const std::size_t index = ch >= 32 && ch < 127 ? static_cast<std::size_t>(ch - 32)
+                                                       : static_cast<std::size_t>('?' - 32);
         for (int row = 0; row < kGlyphHeight; ++row)
             for (int column = 0; column < kGlyphWidth; ++column)
-                if ((kGlyphs[index] >> ((kGlyphHeight - 1 - row) * kGlyphWidth + (kGlyphWidth - 1 - column)) & 1) != 0)
+                if ((kGlyphs[index] >>
+                         ((kGlyphHeight - 1 - row) * kGlyphWidth + (kGlyphWidth - 1 - column)) &
+                     1) != 0)
                     fill(x + column * scale, y + row * scale, scale, scale, c);
         x += 6 * scale;
     }

@@ -26,7 +26,9 @@ class Canvas {
     void line(double x0, double y0, double x1, double y1, Colour c);
     // Returns the width in pixels. Bytes outside of printable ASCII are drawn as '?'.
     int text(int x, int y, std::string_view text, Colour c, int scale = 2);
-    static int text_width(std::string_view text, int scale = 2) { return static_cast<int>(text.size()) * 6 * scale; }
+    static int text_width(std::string_view text, int scale = 2) {
+        return static_cast<int>(text.size()) * 6 * scale;
+    }
     Colour pixel(int x, int y) const;
     // On failure: Error::io naming the file.
     Result<void> write_png(const std::string& path) const;

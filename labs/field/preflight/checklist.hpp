@@ -12,23 +12,24 @@
 namespace oomlab::field {
 
 enum class CheckState { pass, fail, cannot_know };
-const char* check_state_name(CheckState s);   // "pass", "fail", "cannot_know"
+const char* check_state_name(CheckState s);  // "pass", "fail", "cannot_know"
 
 struct CheckItem {
     std::string id, title;
     CheckState state = CheckState::cannot_know;
-    std::string number;    // the figure behind it
-    std::string why;       // one sentence
-    std::string remedy;    // what to change, or what to give so that it can be judged
+    std::string number;  // the figure behind it
+    std::string why;     // one sentence
+    std::string remedy;  // what to change, or what to give so that it can be judged
 };
 
 // What the command itself does not say; each makes one or two more items judgeable.
 struct PreflightFacts {
     std::optional<ModelShape> shape;
     std::optional<GpuProfile> gpu;
-    std::optional<u64> gateway_max_input, gateway_max_output, mean_tokens, longest_prompt, host_memory_bytes;
-    std::optional<std::string> runbook_text, monitoring_text;   // files' contents
-    std::vector<std::string> notes;    // how model and card were found
+    std::optional<u64> gateway_max_input, gateway_max_output, mean_tokens, longest_prompt,
+        host_memory_bytes;
+    std::optional<std::string> runbook_text, monitoring_text;  // files' contents
+    std::vector<std::string> notes;                            // how model and card were found
 };
 
 struct PreflightReport {
@@ -36,8 +37,8 @@ struct PreflightReport {
     PreflightFacts facts;
     std::optional<Budget> budget;
     std::string budget_error;
-    std::vector<CheckItem> items;      // twelve
-    std::vector<CheckItem> mistakes;   // seven
+    std::vector<CheckItem> items;     // twelve
+    std::vector<CheckItem> mistakes;  // seven
     int failed() const;
 };
 
@@ -48,9 +49,8 @@ PreflightReport check_deployment(const Deployment& deployment, const PreflightFa
 struct ModelGuess {
     std::string name, quantization;
 };
-std::optional<ModelGuess> guess_model(const std::string& served, const std::vector<std::string>& known);
-// "NVIDIA-H100-80GB-HBM3" -> "h100-80gb".
-std::optional<std::string> guess_gpu(const std::string& hint, const std::vector<std::string>& known);
+std::optional<ModelGuess> guess_model(const std::string& served,
+                                      const std::vector<std::string>& known);
 
 std::string preflight_text(const PreflightReport& report);
 std::string preflight_json(const PreflightReport& report);

@@ -3,27 +3,34 @@
 #include <algorithm>
 #include <cctype>
 
-#include "labs/field/preflight/yaml_subset.hpp"
+#include "labs/field/preflight/deployment_parts.hpp"
 
 namespace oomlab::field {
-namespace {
+namespace deployment_parts {
 
 bool ends_with(const std::string& text, const char* ending) {
     const std::string e = ending;
     return text.size() >= e.size() && text.compare(text.size() - e.size(), e.size(), e) == 0;
 }
-bool says(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+bool says(const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+}
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1); }
+std::string base_name(const std::string& path) {
+    return path.substr(path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
+}
 
 // "32Gi", "64G", "16GiB", "65536Mi", "34359738368", "64g": Kubernetes', docker's and our spellings.
 std::optional<u64> memory_text(const std::string& text) {
     std::string t = text;
     if (t.empty()) return std::nullopt;
-    if (ends_with(t, "gb") || ends_with(t, "mb") || ends_with(t, "kb")) t.pop_back();   // docker's units are binary
+    if (ends_with(t, "gb") || ends_with(t, "mb") || ends_with(t, "kb"))
+        t.pop_back();  // docker's units are binary
     const char last = static_cast<char>(std::tolower(static_cast<unsigned char>(t.back())));
-    if (ends_with(t, "Ki") || ends_with(t, "Mi") || ends_with(t, "Gi") || ends_with(t, "Ti")) t += "B";
-    else if (last == 'g' || last == 'm' || last == 'k') t = t.substr(0, t.size() - 1) + static_cast<char>(std::toupper(last)) + "iB";
+    if (ends_with(t, "Ki") || ends_with(t, "Mi") || ends_with(t, "Gi") || ends_with(t, "Ti"))
+        t += "B";
+    else if (last == 'g' || last == 'm' || last == 'k')
+        t = t.substr(0, t.size() - 1) + static_cast<char>(std::toupper(last)) + "iB";
     auto bytes = parse_bytes(t);
     return bytes ? std::optional<u64>(*bytes) : std::nullopt;
 }
@@ -33,29 +40,38 @@ std::string version_of_image(const std::string& image) {
     const auto slash = image.rfind('/');
     const auto colon = image.find(':', slash == std::string::npos ? 0 : slash);
     if (colon == std::string::npos) return "";
-    std::string tag = image.substr(colon + 1, image.find('@') == std::string::npos ? std::string::npos : image.find('@') - colon - 1);
+    std::string tag =
+        image.substr(colon + 1, image.find('@') == std::string::npos ? std::string::npos
+                                                                     : image.find('@') - colon - 1);
     if (!tag.empty() && tag.front() == 'v') tag.erase(0, 1);
     const auto dash = tag.find('-');
     if (dash != std::string::npos) tag.resize(dash);
-    return !tag.empty() && std::isdigit(static_cast<unsigned char>(tag.front())) && says(tag, ".") && tag.size() < 24 ? tag : "";
+    return !tag.empty() && std::isdigit(static_cast<unsigned char>(tag.front())) &&
+                   says(tag, ".") && tag.size() < 24
+               ? tag
+               : "";
 }
 
 std::optional<Engine> engine_of_image(const std::string& image) {
     if (says(image, "vllm")) return Engine::vllm;
     if (says(image, "sglang")) return Engine::sglang;
-    if (says(image, "llama.cpp") || says(image, "llama-cpp") || says(image, "llamacpp")) return Engine::llama_cpp;
+    if (says(image, "llama.cpp") || says(image, "llama-cpp") || says(image, "llamacpp"))
+        return Engine::llama_cpp;
     return std::nullopt;
 }
 
 void set_env(Deployment& d, const std::string& assignment) {
     const auto equals = assignment.find('=');
-    if (equals != std::string::npos && d.env.size() < 1000) d.env[assignment.substr(0, equals)] = assignment.substr(equals + 1);
+    if (equals != std::string::npos && d.env.size() < 1000)
+        d.env[assignment.substr(0, equals)] = assignment.substr(equals + 1);
 }
 
 bool is_assignment(const std::string& word) {
     const auto equals = word.find('=');
     if (equals == std::string::npos || equals == 0) return false;
-    return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals), [](unsigned char c) { return std::isalnum(c) || c == '_'; }) && !std::isdigit(static_cast<unsigned char>(word[0]));
+    return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
+                       [](unsigned char c) { return std::isalnum(c) || c == '_'; }) &&
+           !std::isdigit(static_cast<unsigned char>(word[0]));
 }
 
 struct Found {
@@ -69,15 +85,24 @@ std::optional<Found> find_engine(const std::vector<std::string>& words) {
         const std::string word = base_name(words[i]);
         std::optional<Engine> engine;
         std::size_t next = i + 1;
-        if (word == "vllm" && next < words.size() && (words[next] == "serve" || words[next] == "bench")) engine = Engine::vllm, ++next;
-        else if (says(words[i], "vllm.entrypoints")) engine = Engine::vllm;
-        else if (says(words[i], "sglang.launch_server") || (word == "sglang" && next < words.size() && words[next] == "serve")) engine = Engine::sglang, next += word == "sglang" ? 1 : 0;
-        else if (word == "llama-server" || word == "llama-cli" || word == "server.exe" || word == "llama-server.exe") engine = Engine::llama_cpp;
+        if (word == "vllm" && next < words.size() &&
+            (words[next] == "serve" || words[next] == "bench"))
+            engine = Engine::vllm, ++next;
+        else if (says(words[i], "vllm.entrypoints"))
+            engine = Engine::vllm;
+        else if (says(words[i], "sglang.launch_server") ||
+                 (word == "sglang" && next < words.size() && words[next] == "serve"))
+            engine = Engine::sglang, next += word == "sglang" ? 1 : 0;
+        else if (word == "llama-server" || word == "llama-cli" || word == "server.exe" ||
+                 word == "llama-server.exe")
+            engine = Engine::llama_cpp;
         if (!engine) continue;
         Found f{*engine, {}};
         for (; next < words.size(); ++next) {
             const std::string& w = words[next];
-            if (w == "&&" || w == "||" || w == "|" || w == ";" || w == "&" || w == ">" || w == ">>" || w == "2>&1") break;
+            if (w == "&&" || w == "||" || w == "|" || w == ";" || w == "&" || w == ">" ||
+                w == ">>" || w == "2>&1")
+                break;
             f.rest.push_back(w);
         }
         return f;
@@ -89,12 +114,17 @@ Result<void> read_flags(Deployment& d, Engine engine, const std::vector<std::str
     const std::string version = d.flags.engine_version;
     OOMLAB_TRY(flags, parse_server_flags(engine, words, false));
     d.flags = std::move(flags);
-    if (d.flags.engine_version.empty()) d.flags.engine_version = version.empty() ? version_of_image(d.image) : version;
+    if (d.flags.engine_version.empty())
+        d.flags.engine_version = version.empty() ? version_of_image(d.image) : version;
     if (d.flags.model.empty())
-        for (const char* key : {"MODEL", "MODEL_ID", "MODEL_NAME", "VLLM_MODEL", "LLAMA_ARG_MODEL", "LLAMA_ARG_HF_REPO"})
+        for (const char* key : {"MODEL", "MODEL_ID", "MODEL_NAME", "VLLM_MODEL", "LLAMA_ARG_MODEL",
+                                "LLAMA_ARG_HF_REPO"})
             if (auto it = d.env.find(key); it != d.env.end()) d.flags.model = it->second;
-    if (auto it = d.env.find("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"); it != d.env.end()) d.flags.graph_estimate = it->second != "0";
-    if (auto it = d.env.find("VLLM_USE_V1"); it != d.env.end() && it->second == "0" && d.flags.engine_version.empty()) d.flags.engine_version = "v0";
+    if (auto it = d.env.find("VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS"); it != d.env.end())
+        d.flags.graph_estimate = it->second != "0";
+    if (auto it = d.env.find("VLLM_USE_V1");
+        it != d.env.end() && it->second == "0" && d.flags.engine_version.empty())
+        d.flags.engine_version = "v0";
     // $VAR and ${VAR} as far as the file itself says what they are.
     for (std::string* text : {&d.flags.model}) {
         if (text->size() < 2 || text->front() != '$') continue;
@@ -106,9 +136,13 @@ Result<void> read_flags(Deployment& d, Engine engine, const std::vector<std::str
 }
 
 // docker run [options] IMAGE [args]: the options that take no value are the short list.
-bool read_docker_run(Deployment& d, const std::vector<std::string>& words, std::vector<std::string>& after_image) {
+bool read_docker_run(Deployment& d, const std::vector<std::string>& words,
+                     std::vector<std::string>& after_image) {
     std::size_t i = 0;
-    while (i + 1 < words.size() && !((base_name(words[i]) == "docker" || base_name(words[i]) == "podman") && words[i + 1] == "run")) ++i;
+    while (i + 1 < words.size() &&
+           !((base_name(words[i]) == "docker" || base_name(words[i]) == "podman") &&
+             words[i + 1] == "run"))
+        ++i;
     if (i + 1 >= words.size()) return false;
     d.kind = "docker run";
     for (i += 2; i < words.size(); ++i) {
@@ -116,20 +150,29 @@ bool read_docker_run(Deployment& d, const std::vector<std::string>& words, std::
         if (word.empty() || word.front() != '-') break;
         std::string value;
         bool has_value = false;
-        if (auto eq = word.find('='); eq != std::string::npos && word.rfind("--", 0) == 0) value = word.substr(eq + 1), word.resize(eq), has_value = true;
-        static constexpr const char* kBare[] = {"-d", "-i", "-t", "-it", "-ti", "-dit", "--rm", "--detach", "--init", "--privileged", "--interactive", "--tty", "-P"};
-        const bool bare = std::any_of(std::begin(kBare), std::end(kBare), [&](const char* b) { return word == b; });
+        if (auto eq = word.find('='); eq != std::string::npos && word.rfind("--", 0) == 0)
+            value = word.substr(eq + 1), word.resize(eq), has_value = true;
+        static constexpr const char* kBare[] = {
+            "-d",       "-i",     "-t",           "-it",           "-ti",   "-dit", "--rm",
+            "--detach", "--init", "--privileged", "--interactive", "--tty", "-P"};
+        const bool bare = std::any_of(std::begin(kBare), std::end(kBare),
+                                      [&](const char* b) { return word == b; });
         if (!has_value && !bare && i + 1 < words.size()) value = words[++i];
         if (word == "-e" || word == "--env") set_env(d, value);
         if (word == "-m" || word == "--memory") d.host_memory_limit_bytes = memory_text(value);
         if (word == "--shm-size") d.shm_bytes = memory_text(value);
         if (word == "--restart") d.restart_policy = value;
-        if (word == "--gpus" && std::all_of(value.begin(), value.end(), [](unsigned char c) { return std::isdigit(c); }) && value.size() < 4 && !value.empty()) d.gpus = static_cast<u64>(std::stoul(value));
+        if (word == "--gpus" &&
+            std::all_of(value.begin(), value.end(),
+                        [](unsigned char c) { return std::isdigit(c); }) &&
+            value.size() < 4 && !value.empty())
+            d.gpus = static_cast<u64>(std::stoul(value));
         if (word == "--entrypoint") after_image.push_back(value);
     }
     if (i >= words.size()) return false;
     d.image = words[i];
-    after_image.insert(after_image.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+    after_image.insert(after_image.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                       words.end());
     return true;
 }
 
@@ -140,7 +183,8 @@ Result<void> read_words(Deployment& d, std::vector<std::string> words) {
     if (read_docker_run(d, words, inside)) words = inside;
     // sh -c "vllm serve ...": the text is a command of its own.
     for (std::size_t i = 0; i + 1 < words.size(); ++i)
-        if ((words[i] == "-c" || words[i] == "-lc" || words[i] == "-ec") && says(words[i + 1], " ")) {
+        if ((words[i] == "-c" || words[i] == "-lc" || words[i] == "-ec") &&
+            says(words[i + 1], " ")) {
             auto inner = shell_words(words[i + 1]);
             for (const std::string& w : inner)
                 if (is_assignment(w)) set_env(d, w);
@@ -152,178 +196,18 @@ Result<void> read_words(Deployment& d, std::vector<std::string> words) {
         if (!words.empty() && words.front() == "serve") words.erase(words.begin());
         return read_flags(d, *engine, words);
     }
-    return fail(Error::usage("no server command was found; understood are: vllm serve ..., python -m vllm.entrypoints.openai.api_server ..., python -m sglang.launch_server ..., llama-server ..., docker run IMAGE ..."));
+    return fail(
+        Error::usage("no server command was found; understood are: vllm serve ..., python -m "
+                     "vllm.entrypoints.openai.api_server ..., python -m sglang.launch_server ..., "
+                     "llama-server ..., docker run IMAGE ..."));
 }
 
-void append_texts(std::vector<std::string>& out, const YamlNode* node) {
-    if (node == nullptr) return;
-    if (node->is_list()) {
-        for (const YamlNode& item : node->items)
-            if (item.is_text()) out.push_back(item.text);
-    } else if (node->is_text()) {
-        const auto words = shell_words(node->text);
-        out.insert(out.end(), words.begin(), words.end());
-    }
-}
-
-void read_environment(Deployment& d, const YamlNode* env) {
-    if (env == nullptr) return;
-    for (const YamlNode& item : env->items) {
-        if (item.is_text()) set_env(d, item.text);   // compose's list
-        const YamlNode *name = item.get("name"), *value = item.get("value");
-        if (name != nullptr && value != nullptr) set_env(d, name->text + "=" + value->text);
-    }
-    for (const auto& [key, value] : env->fields) set_env(d, key + "=" + value.text);
-}
-
-struct Candidate {
-    const YamlNode* container;
-    const YamlNode* pod;
-};
-
-void collect_containers(const YamlNode& node, const YamlNode* pod, std::vector<Candidate>& out, std::size_t depth) {
-    if (depth > 40 || out.size() > 200) return;
-    if (const YamlNode* containers = node.get("containers"); containers != nullptr && containers->is_list())
-        for (const YamlNode& c : containers->items) out.push_back({&c, &node});
-    for (const auto& [key, value] : node.fields) collect_containers(value, pod, out, depth + 1);
-    for (const YamlNode& item : node.items) collect_containers(item, pod, out, depth + 1);
-}
-
-std::string text_of(const YamlNode* node) { return node != nullptr && node->is_text() ? node->text : std::string(); }
-
-u64 whole(const std::string& text) { return !text.empty() && text.size() < 5 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); }) ? static_cast<u64>(std::stoul(text)) : 0; }
-
-Result<Deployment> from_kubernetes(const std::vector<Candidate>& candidates, const std::string& name) {
-    std::optional<Error> last;
-    for (const Candidate& c : candidates) {
-        Deployment d;
-        d.kind = "kubernetes";
-        d.container = text_of(c.container->get("name"));
-        d.image = text_of(c.container->get("image"));
-        read_environment(d, c.container->get("env"));
-        if (const YamlNode* limits = c.container->at("resources.limits"); limits != nullptr) {
-            d.host_memory_limit_bytes = memory_text(text_of(limits->get("memory")));
-            for (const auto& [key, value] : limits->fields)
-                if (says(key, "/gpu")) d.gpus = whole(value.text);
-        }
-        d.restart_policy = text_of(c.pod->get("restartPolicy"));
-        if (const YamlNode* selector = c.pod->get("nodeSelector"); selector != nullptr)
-            for (const auto& [key, value] : selector->fields)
-                if (says(key, "gpu.product") || says(key, "accelerator") || says(key, "gpu-type") || says(key, "instance-type")) d.gpu_hint = value.text;
-        if (const YamlNode* volumes = c.pod->get("volumes"); volumes != nullptr)
-            for (const YamlNode& v : volumes->items)
-                if (text_of(v.at("emptyDir.medium")) == "Memory") d.shm_bytes = memory_text(text_of(v.at("emptyDir.sizeLimit")));
-        std::vector<std::string> words;
-        append_texts(words, c.container->get("command"));
-        append_texts(words, c.container->get("args"));
-        if (words.empty() && !engine_of_image(d.image)) continue;
-        auto read = read_words(d, words);
-        if (read) return d;
-        if (!last || engine_of_image(d.image)) last = read.error();
-    }
-    return fail(Error::parse(name + ": " + (last ? last->message : "no container starts a server that is known here (vllm, sglang, llama-server)")));
-}
-
-Result<Deployment> from_compose(const YamlNode& services, const std::string& name) {
-    std::optional<Error> last;
-    for (const auto& [service, node] : services.fields) {
-        Deployment d;
-        d.kind = "compose";
-        d.container = service;
-        d.image = text_of(node.get("image"));
-        read_environment(d, node.get("environment"));
-        d.host_memory_limit_bytes = memory_text(text_of(node.at("deploy.resources.limits.memory")));
-        if (!d.host_memory_limit_bytes) d.host_memory_limit_bytes = memory_text(text_of(node.get("mem_limit")));
-        d.shm_bytes = memory_text(text_of(node.get("shm_size")));
-        d.restart_policy = text_of(node.get("restart"));
-        if (const YamlNode* devices = node.at("deploy.resources.reservations.devices"); devices != nullptr)
-            for (const YamlNode& device : devices->items) {
-                d.gpus = whole(text_of(device.get("count")));
-                if (const YamlNode* ids = device.get("device_ids"); ids != nullptr) d.gpus = ids->items.size();
-            }
-        std::vector<std::string> words;
-        append_texts(words, node.get("entrypoint"));
-        append_texts(words, node.get("command"));
-        if (words.empty() && !engine_of_image(d.image)) continue;
-        auto read = read_words(d, words);
-        if (read) return d;
-        if (!last || engine_of_image(d.image)) last = read.error();
-    }
-    return fail(Error::parse(name + ": " + (last ? last->message : "no service starts a server that is known here")));
-}
-
-}  // namespace
-
-std::vector<std::string> shell_words(std::string_view text) {
-    std::vector<std::string> out;
-    std::string word;
-    bool any = false;
-    char quote = 0;
-    const auto end = [&] {
-        if (any && out.size() < 10000) out.push_back(word);
-        word.clear();
-        any = false;
-    };
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
-        if (quote != 0) {
-            if (c == quote) quote = 0;
-            else if (c == '\\' && quote == '"' && i + 1 < text.size()) word += text[++i];
-            else word += c;
-            continue;
-        }
-        if (c == '\'' || c == '"') {
-            quote = c;
-            any = true;
-        } else if (c == '\\' && i + 1 < text.size()) {
-            // A backslash before the line's end joins lines.
-            if (text[i + 1] == '\n') ++i;
-            else if (text[i + 1] == '\r' && i + 2 < text.size() && text[i + 2] == '\n') i += 2;
-            else word += text[++i], any = true;
-        } else if (c == '#' && !any && (i == 0 || text[i - 1] == ' ' || text[i - 1] == '\n')) {
-            while (i + 1 < text.size() && text[i + 1] != '\n') ++i;
-        } else if (c == ';' || c == '&' || c == '|' || c == '\n') {
-            end();
-            std::string op(1, c == '\n' ? ';' : c);
-            if (i + 1 < text.size() && text[i + 1] == c && (c == '&' || c == '|')) op += c, ++i;
-            if (out.size() < 10000) out.push_back(op);
-        } else if (std::isspace(static_cast<unsigned char>(c))) {
-            end();
-        } else {
-            word += c;
-            any = true;
-        }
-    }
-    end();
-    return out;
-}
+}  // namespace deployment_parts
 
 Result<Deployment> deployment_from_words(const std::vector<std::string>& words) {
     Deployment d;
     d.kind = "command line";
-    OOMLAB_TRY_VOID(read_words(d, words));
-    return d;
-}
-
-Result<Deployment> deployment_from_text(std::string_view text, const std::string& name) {
-    if (text.size() > YamlLimits::kBytes) return fail(Error::parse(name + ": too large (limit 4 MiB)"));
-    const auto blank = text.find_first_not_of(" \t\r\n");
-    if (blank == std::string_view::npos) return fail(Error::parse(name + ": the file is empty"));
-    const bool yaml = text.find("containers:") != std::string_view::npos || text.find("services:") != std::string_view::npos || text.find("\"containers\"") != std::string_view::npos || text.find("apiVersion") != std::string_view::npos;
-    if (yaml) {
-        auto documents = parse_yaml_subset(text, name);
-        if (!documents) return fail(documents.error());
-        std::vector<Candidate> candidates;
-        for (const YamlNode& doc : *documents) collect_containers(doc, nullptr, candidates, 0);
-        if (!candidates.empty()) return from_kubernetes(candidates, name);
-        for (const YamlNode& doc : *documents)
-            if (const YamlNode* services = doc.get("services"); services != nullptr && services->is_map()) return from_compose(*services, name);
-        return fail(Error::parse(name + ": neither containers nor services with a server were found in this YAML"));
-    }
-    Deployment d;
-    d.kind = "command line";
-    auto read = read_words(d, shell_words(text));
-    if (!read) return fail(Error::parse(name + ": " + read.error().message));
+    OOMLAB_TRY_VOID(deployment_parts::read_words(d, words));
     return d;
 }
 

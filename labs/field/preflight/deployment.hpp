@@ -14,13 +14,13 @@
 namespace oomlab::field {
 
 struct Deployment {
-    std::string kind;                     // "command line", "docker run", "kubernetes", "compose"
+    std::string kind;  // "command line", "docker run", "kubernetes", "compose"
     std::string container, image;
     ServerFlags flags;
     std::map<std::string, std::string> env;
     std::optional<u64> host_memory_limit_bytes, shm_bytes;
-    u64 gpus = 0;                         // 0: not said
-    std::string gpu_hint;                 // a node selector's product, such as "NVIDIA-H100-80GB-HBM3"
+    u64 gpus = 0;          // 0: not said
+    std::string gpu_hint;  // a node selector's product, such as "NVIDIA-H100-80GB-HBM3"
     std::string restart_policy;
     std::vector<std::string> notes;
 };

@@ -18,48 +18,40 @@ std::string plain(const std::string& text) {
 
 }  // namespace
 
-std::optional<ModelGuess> guess_model(const std::string& served, const std::vector<std::string>& known) {
-    std::string name = served.substr(served.rfind('/') == std::string::npos ? 0 : served.rfind('/') + 1);
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+std::optional<ModelGuess> guess_model(const std::string& served,
+                                      const std::vector<std::string>& known) {
+    std::string name =
+        served.substr(served.rfind('/') == std::string::npos ? 0 : served.rfind('/') + 1);
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     std::string p = plain(name);
     if (p.rfind("meta", 0) == 0) p.erase(0, 4);
-    if (auto at = p.find("llama3.3"); at != std::string::npos) p.replace(at, 8, "llama3.1");   // the same layout
+    if (auto at = p.find("llama3.3"); at != std::string::npos)
+        p.replace(at, 8, "llama3.1");  // the same layout
     ModelGuess guess;
     std::size_t best = 0;
     for (const std::string& k : known) {
         const std::string kp = plain(k);
         // "qwen2.57b" must not match "qwen2.572b": what follows may not go on as a number or size.
         if (p.rfind(kp, 0) != 0 || kp.size() <= best) continue;
-        if (p.size() > kp.size() && (std::isdigit(static_cast<unsigned char>(p[kp.size()])) || p[kp.size()] == '.') && std::isdigit(static_cast<unsigned char>(kp.back()))) continue;
+        if (p.size() > kp.size() &&
+            (std::isdigit(static_cast<unsigned char>(p[kp.size()])) || p[kp.size()] == '.') &&
+            std::isdigit(static_cast<unsigned char>(kp.back())))
+            continue;
         best = kp.size();
         guess.name = k;
     }
     if (guess.name.empty()) return std::nullopt;
     const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
-    if (has("awq")) guess.quantization = "awq";
-    else if (has("gptq") || has("w4a16") || has("int4") || has("4bit")) guess.quantization = has("bnb") ? "bitsandbytes" : "gptq";
-    else if (has("fp8")) guess.quantization = "fp8";
-    else if (has("w8a8") || has("int8")) guess.quantization = "w8a8_int8";
+    if (has("awq"))
+        guess.quantization = "awq";
+    else if (has("gptq") || has("w4a16") || has("int4") || has("4bit"))
+        guess.quantization = has("bnb") ? "bitsandbytes" : "gptq";
+    else if (has("fp8"))
+        guess.quantization = "fp8";
+    else if (has("w8a8") || has("int8"))
+        guess.quantization = "w8a8_int8";
     return guess;
-}
-
-std::optional<std::string> guess_gpu(const std::string& hint, const std::vector<std::string>& known) {
-    std::string h = hint;
-    std::transform(h.begin(), h.end(), h.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const auto has = [&](const char* part) { return h.find(part) != std::string::npos; };
-    std::string id;
-    if (has("b200")) id = "b200";
-    else if (has("h200")) id = "h200";
-    else if (has("h100")) id = "h100-80gb";
-    else if (has("a100")) id = has("40gb") || has("40g") ? "a100-40gb" : "a100-80gb";
-    else if (has("l40s")) id = "l40s";
-    else if (has("l4")) id = "l4";
-    else if (has("a10g") || has("g5.")) id = "a10g";
-    else if (has("4090")) id = "rtx4090";
-    else if (has("3060")) id = "rtx3060-12gb";
-    else if (has("t4")) id = "t4";
-    if (id.empty() || std::find(known.begin(), known.end(), id) == known.end()) return std::nullopt;
-    return id;
 }
 
 }  // namespace oomlab::field

@@ -18,7 +18,9 @@ std::string clean(const std::string& text) {
     return out;
 }
 
-const char* mark(CheckState s) { return s == CheckState::pass ? "pass  " : s == CheckState::fail ? "FAIL  " : "?     "; }
+const char* mark(CheckState s) {
+    return s == CheckState::pass ? "pass  " : s == CheckState::fail ? "FAIL  " : "?     ";
+}
 
 std::string list_text(const std::vector<CheckItem>& items) {
     std::string out;
@@ -27,7 +29,8 @@ std::string list_text(const std::vector<CheckItem>& items) {
         out += fmt::format("  {:>2} {}{}\n", ++n, mark(i.state), i.title);
         if (!i.number.empty()) out += "            " + clean(i.number) + "\n";
         if (!i.why.empty()) out += "            " + clean(i.why) + "\n";
-        if (!i.remedy.empty() && i.state != CheckState::pass) out += "         -> " + clean(i.remedy) + "\n";
+        if (!i.remedy.empty() && i.state != CheckState::pass)
+            out += "         -> " + clean(i.remedy) + "\n";
     }
     return out;
 }
@@ -35,7 +38,12 @@ std::string list_text(const std::vector<CheckItem>& items) {
 Json list_json(const std::vector<CheckItem>& items) {
     Json out = Json::array();
     for (const CheckItem& i : items)
-        out.push_back({{"id", i.id}, {"title", i.title}, {"state", check_state_name(i.state)}, {"number", i.number}, {"why", i.why}, {"remedy", i.remedy}});
+        out.push_back({{"id", i.id},
+                       {"title", i.title},
+                       {"state", check_state_name(i.state)},
+                       {"number", i.number},
+                       {"why", i.why},
+                       {"remedy", i.remedy}});
     return out;
 }
 
@@ -49,15 +57,20 @@ int count(const PreflightReport& r, CheckState s) {
 
 std::string preflight_text(const PreflightReport& r) {
     const Deployment& d = r.deployment;
-    std::string out = fmt::format("{} {}", engine_name(d.flags.engine), clean(d.flags.model.empty() ? "(no model named)" : d.flags.model));
+    std::string out =
+        fmt::format("{} {}", engine_name(d.flags.engine),
+                    clean(d.flags.model.empty() ? "(no model named)" : d.flags.model));
     if (!d.flags.engine_version.empty()) out += ", version " + clean(d.flags.engine_version);
     out += ", from a " + d.kind;
     if (!d.container.empty()) out += " (" + clean(d.container) + ")";
     if (r.facts.gpu) out += ", on " + r.facts.gpu->name;
     out += "\n";
     for (const std::string& n : r.facts.notes) out += "  " + clean(n) + "\n";
-    out += "\nThe checklist\n" + list_text(r.items) + "\nThe seven mistakes\n" + list_text(r.mistakes);
-    out += fmt::format("\n{} pass, {} fail, {} cannot be known from this file\n", count(r, CheckState::pass), count(r, CheckState::fail), count(r, CheckState::cannot_know));
+    out +=
+        "\nThe checklist\n" + list_text(r.items) + "\nThe seven mistakes\n" + list_text(r.mistakes);
+    out += fmt::format("\n{} pass, {} fail, {} cannot be known from this file\n",
+                       count(r, CheckState::pass), count(r, CheckState::fail),
+                       count(r, CheckState::cannot_know));
     return out;
 }
 
@@ -77,8 +90,13 @@ std::string preflight_json(const PreflightReport& r) {
     j["mistakes"] = list_json(r.mistakes);
     j["notes"] = r.facts.notes;
     if (r.budget)
-        j["budget"] = {{"fits", r.budget->fits}, {"weights_bytes", r.budget->weights_bytes}, {"activation_peak_bytes", r.budget->activation_peak_bytes}, {"kv_pool_bytes", r.budget->kv_pool_bytes},
-                       {"kv_tokens", r.budget->kv_tokens}, {"max_concurrency", r.budget->max_concurrency}, {"headroom_bytes", r.budget->headroom_bytes}};
+        j["budget"] = {{"fits", r.budget->fits},
+                       {"weights_bytes", r.budget->weights_bytes},
+                       {"activation_peak_bytes", r.budget->activation_peak_bytes},
+                       {"kv_pool_bytes", r.budget->kv_pool_bytes},
+                       {"kv_tokens", r.budget->kv_tokens},
+                       {"max_concurrency", r.budget->max_concurrency},
+                       {"headroom_bytes", r.budget->headroom_bytes}};
     return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -11,13 +11,14 @@ using Kind = YamlNode::Kind;
 
 struct Line {
     std::size_t number = 0, indent = 0;
-    std::string_view text;    // without indent and comment
-    std::string_view raw;     // as written, for block scalars
+    std::string_view text;  // without indent and comment
+    std::string_view raw;   // as written, for block scalars
 };
 
 std::string_view trimmed(std::string_view t) {
     while (!t.empty() && (t.front() == ' ' || t.front() == '\t')) t.remove_prefix(1);
-    while (!t.empty() && (t.back() == ' ' || t.back() == '\t' || t.back() == '\r')) t.remove_suffix(1);
+    while (!t.empty() && (t.back() == ' ' || t.back() == '\t' || t.back() == '\r'))
+        t.remove_suffix(1);
     return t;
 }
 
@@ -26,9 +27,13 @@ std::string_view without_comment(std::string_view t) {
     char quote = 0;
     for (std::size_t i = 0; i < t.size(); ++i) {
         if (quote != 0) {
-            if (quote == '"' && t[i] == '\\') ++i;
-            else if (t[i] == quote) quote = 0;
-        } else if ((t[i] == '"' || t[i] == '\'') && (i == 0 || t[i - 1] == ' ' || t[i - 1] == '[' || t[i - 1] == ',' || t[i - 1] == '{' || t[i - 1] == ':')) {
+            if (quote == '"' && t[i] == '\\')
+                ++i;
+            else if (t[i] == quote)
+                quote = 0;
+        } else if ((t[i] == '"' || t[i] == '\'') &&
+                   (i == 0 || t[i - 1] == ' ' || t[i - 1] == '[' || t[i - 1] == ',' ||
+                    t[i - 1] == '{' || t[i - 1] == ':')) {
             quote = t[i];
         } else if (t[i] == '#' && (i == 0 || t[i - 1] == ' ' || t[i - 1] == '\t')) {
             return t.substr(0, i);
@@ -43,8 +48,10 @@ std::size_t key_end(std::string_view t) {
     int depth = 0;
     for (std::size_t i = 0; i < t.size(); ++i) {
         if (quote != 0) {
-            if (quote == '"' && t[i] == '\\') ++i;
-            else if (t[i] == quote) quote = 0;
+            if (quote == '"' && t[i] == '\\')
+                ++i;
+            else if (t[i] == quote)
+                quote = 0;
         } else if (i == 0 && (t[i] == '"' || t[i] == '\'')) {
             quote = t[i];
         } else if (t[i] == '[' || t[i] == '{') {
@@ -101,14 +108,20 @@ class Parser {
         at_ = lines_.size();
     }
     bool count(std::size_t depth) {
-        if (++nodes_ > YamlLimits::kNodes) refuse(at_ < lines_.size() ? lines_[at_].number : lines_.size(), "too many values for a manifest");
-        if (depth > YamlLimits::kDepth) refuse(at_ < lines_.size() ? lines_[at_].number : lines_.size(), "nested too deep for a manifest");
+        if (++nodes_ > YamlLimits::kNodes)
+            refuse(at_ < lines_.size() ? lines_[at_].number : lines_.size(),
+                   "too many values for a manifest");
+        if (depth > YamlLimits::kDepth)
+            refuse(at_ < lines_.size() ? lines_[at_].number : lines_.size(),
+                   "nested too deep for a manifest");
         return !error_;
     }
     void skip_blank() {
         while (at_ < lines_.size() && lines_[at_].text.empty()) ++at_;
     }
-    bool document_end() const { return at_ >= lines_.size() || lines_[at_].text == "---" || lines_[at_].text == "..."; }
+    bool document_end() const {
+        return at_ >= lines_.size() || lines_[at_].text == "---" || lines_[at_].text == "...";
+    }
 
     YamlNode block(std::size_t indent, std::size_t depth) {
         YamlNode node;
@@ -118,7 +131,8 @@ class Parser {
         node.line = lines_[at_].number;
         const std::string_view t = lines_[at_].text;
         if (t == "-" || t.substr(0, 2) == "- ") return list(lines_[at_].indent, depth);
-        if (t.front() != '{' && t.front() != '[' && key_end(t) != std::string_view::npos) return map(lines_[at_].indent, depth);
+        if (t.front() != '{' && t.front() != '[' && key_end(t) != std::string_view::npos)
+            return map(lines_[at_].indent, depth);
         (void)indent;
         return inline_value(std::string(t), depth);
     }
@@ -129,15 +143,22 @@ class Parser {
         node.line = lines_[at_].number;
         while (!error_) {
             skip_blank();
-            if (document_end() || lines_[at_].indent != indent || !(lines_[at_].text == "-" || lines_[at_].text.substr(0, 2) == "- ")) break;
+            if (document_end() || lines_[at_].indent != indent ||
+                !(lines_[at_].text == "-" || lines_[at_].text.substr(0, 2) == "- "))
+                break;
             std::string_view rest = trimmed(lines_[at_].text.substr(1));
             if (rest.empty()) {
                 ++at_;
                 skip_blank();
-                node.items.push_back(!document_end() && lines_[at_].indent > indent ? block(lines_[at_].indent, depth + 1) : YamlNode{});
+                node.items.push_back(!document_end() && lines_[at_].indent > indent
+                                         ? block(lines_[at_].indent, depth + 1)
+                                         : YamlNode{});
                 continue;
             }
-            const bool nested = rest == "-" || rest.substr(0, 2) == "- " || (rest.front() != '{' && rest.front() != '[' && rest.front() != '|' && rest.front() != '>' && key_end(rest) != std::string_view::npos);
+            const bool nested =
+                rest == "-" || rest.substr(0, 2) == "- " ||
+                (rest.front() != '{' && rest.front() != '[' && rest.front() != '|' &&
+                 rest.front() != '>' && key_end(rest) != std::string_view::npos);
             if (nested) {
                 // "- key: value": the rest stands in a block of its own, deeper by the dash.
                 Line& line = lines_[at_];
@@ -161,7 +182,8 @@ class Parser {
             const std::string_view t = lines_[at_].text;
             const std::size_t colon = key_end(t);
             if (colon == std::string_view::npos || t.substr(0, 2) == "- ") {
-                if (lines_[at_].indent == indent && t.substr(0, 2) != "- ") refuse(lines_[at_].number, "expected 'key: value'");
+                if (lines_[at_].indent == indent && t.substr(0, 2) != "- ")
+                    refuse(lines_[at_].number, "expected 'key: value'");
                 break;
             }
             std::string key = unquote(trimmed(t.substr(0, colon)));
@@ -171,8 +193,11 @@ class Parser {
                 ++at_;
                 skip_blank();
                 if (!document_end()) {
-                    const bool list_here = lines_[at_].indent == indent && (lines_[at_].text == "-" || lines_[at_].text.substr(0, 2) == "- ");
-                    if (lines_[at_].indent > indent || list_here) value = block(lines_[at_].indent, depth + 1);
+                    const bool list_here =
+                        lines_[at_].indent == indent &&
+                        (lines_[at_].text == "-" || lines_[at_].text.substr(0, 2) == "- ");
+                    if (lines_[at_].indent > indent || list_here)
+                        value = block(lines_[at_].indent, depth + 1);
                 }
             } else {
                 value = value_after(rest, indent, depth + 1);
@@ -185,7 +210,8 @@ class Parser {
     // A value that starts on this line: a block scalar, a flow value (maybe over lines), or plain.
     YamlNode value_after(std::string_view rest, std::size_t indent, std::size_t depth) {
         if (!count(depth)) return {};
-        if (rest.front() == '|' || rest.front() == '>') return block_scalar(rest.front() == '|', indent);
+        if (rest.front() == '|' || rest.front() == '>')
+            return block_scalar(rest.front() == '|', indent);
         return inline_value(std::string(rest), depth, indent);
     }
 
@@ -227,7 +253,10 @@ class Parser {
             node = flow(text, position, depth, number);
         } else {
             // Plain text may be continued by deeper lines.
-            while (!text.empty() && text.front() != '"' && text.front() != '\'' && at_ < lines_.size() && !lines_[at_].text.empty() && lines_[at_].indent > indent && indent > 0 && key_end(lines_[at_].text) == std::string_view::npos &&
+            while (!text.empty() && text.front() != '"' && text.front() != '\'' &&
+                   at_ < lines_.size() && !lines_[at_].text.empty() &&
+                   lines_[at_].indent > indent && indent > 0 &&
+                   key_end(lines_[at_].text) == std::string_view::npos &&
                    lines_[at_].text.substr(0, 2) != "- ") {
                 text += ' ';
                 text += std::string(lines_[at_].text);
@@ -242,14 +271,17 @@ class Parser {
 
     static bool closed(const std::string& text) {
         if (text.empty()) return true;
-        const bool flow = text.front() == '[' || text.front() == '{', quoted = text.front() == '"' || text.front() == '\'';
+        const bool flow = text.front() == '[' || text.front() == '{',
+                   quoted = text.front() == '"' || text.front() == '\'';
         if (!flow && !quoted) return true;
         char quote = 0;
         int depth = 0;
         for (std::size_t i = 0; i < text.size(); ++i) {
             if (quote != 0) {
-                if (quote == '"' && text[i] == '\\') ++i;
-                else if (text[i] == quote) quote = 0;
+                if (quote == '"' && text[i] == '\\')
+                    ++i;
+                else if (text[i] == quote)
+                    quote = 0;
             } else if (text[i] == '"' || text[i] == '\'') {
                 quote = text[i];
             } else if (text[i] == '[' || text[i] == '{') {
@@ -265,7 +297,9 @@ class Parser {
         YamlNode node;
         node.line = number;
         if (!count(depth)) return node;
-        const auto skip = [&] { while (i < t.size() && (t[i] == ' ' || t[i] == ',' || t[i] == '\t')) ++i; };
+        const auto skip = [&] {
+            while (i < t.size() && (t[i] == ' ' || t[i] == ',' || t[i] == '\t')) ++i;
+        };
         skip();
         if (i >= t.size()) return node;
         if (t[i] == '[') {
@@ -287,7 +321,8 @@ class Parser {
                 std::string key = flow_text(t, i, true);
                 while (i < t.size() && (t[i] == ' ' || t[i] == ':')) ++i;
                 YamlNode value;
-                if (i < t.size() && t[i] != ',' && t[i] != '}') value = flow(t, i, depth + 1, number);
+                if (i < t.size() && t[i] != ',' && t[i] != '}')
+                    value = flow(t, i, depth + 1, number);
                 node.fields.emplace_back(std::move(key), std::move(value));
                 if (i == start) ++i;
             }
@@ -297,7 +332,7 @@ class Parser {
         const std::size_t start = i;
         node.kind = Kind::scalar;
         node.text = flow_text(t, i, false);
-        if (i == start) ++i;   // a stray bracket
+        if (i == start) ++i;  // a stray bracket
         return node;
     }
 
@@ -310,12 +345,14 @@ class Parser {
             return unquote(std::string_view(t).substr(from, i - from));
         }
         const std::size_t from = i;
-        while (i < t.size() && t[i] != ',' && t[i] != ']' && t[i] != '}' && !(key && t[i] == ':')) ++i;
+        while (i < t.size() && t[i] != ',' && t[i] != ']' && t[i] != '}' && !(key && t[i] == ':'))
+            ++i;
         return std::string(trimmed(std::string_view(t).substr(from, i - from)));
     }
 
     static std::string unquote(std::string_view t) {
-        if (t.size() < 2 || (t.front() != '"' && t.front() != '\'') || t.back() != t.front()) return std::string(t);
+        if (t.size() < 2 || (t.front() != '"' && t.front() != '\'') || t.back() != t.front())
+            return std::string(t);
         std::string out;
         for (std::size_t i = 1; i + 1 < t.size(); ++i) {
             if (t.front() == '"' && t[i] == '\\' && i + 2 < t.size()) {
@@ -355,7 +392,8 @@ const YamlNode* YamlNode::at(std::string_view path) const {
 }
 
 Result<std::vector<YamlNode>> parse_yaml_subset(std::string_view text, const std::string& name) {
-    if (text.size() > YamlLimits::kBytes) return fail(Error::parse(name + ": too large for a manifest (limit 4 MiB)"));
+    if (text.size() > YamlLimits::kBytes)
+        return fail(Error::parse(name + ": too large for a manifest (limit 4 MiB)"));
     return Parser(text, name).documents();
 }
 
