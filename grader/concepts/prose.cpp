@@ -1,45 +1,89 @@
 #include "grader/concepts/prose.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <unordered_map>
 
 namespace oomlab::grader {
 namespace {
 
-enum class Kind : unsigned char { other, determiner, preposition, conjunction, auxiliary, pronoun };
+enum class Kind : unsigned char { other, determiner, preposition, conjunction, be, have, modal, subject, object, infinitive };
 
 Kind kind_of(std::string_view w) {
     static const std::unordered_map<std::string_view, Kind> map = [] {
         std::unordered_map<std::string_view, Kind> m;
-        for (const char* s : {"the", "a", "an", "my", "your", "our", "their", "its", "every", "each"}) m[s] = Kind::determiner;
-        for (const char* s : {"of", "from", "into", "with", "without", "between", "at", "for", "by", "during", "against", "than"})
-            m[s] = Kind::preposition;
-        for (const char* s : {"and", "or", "but", "because", "if", "although", "whereas", "so", "nor"}) m[s] = Kind::conjunction;
-        for (const char* s : {"is", "are", "was", "were", "be", "been", "has", "have", "had", "do", "does", "did", "can", "could", "will",
-                              "would", "should", "may", "might", "must"})
-            m[s] = Kind::auxiliary;
-        for (const char* s : {"it", "they", "we", "i", "you", "he", "she", "them", "us"}) m[s] = Kind::pronoun;
+        for (const char* s : {"the", "a", "an", "my", "your", "our", "their", "its", "every"}) m[s] = Kind::determiner;
+        for (const char* s : {"of", "from", "into", "with", "without", "between", "at", "for", "by", "during", "against", "than"}) m[s] = Kind::preposition;
+        for (const char* s : {"and", "or", "but", "because", "if", "although", "whereas", "nor"}) m[s] = Kind::conjunction;
+        for (const char* s : {"is", "are", "was", "were"}) m[s] = Kind::be;
+        for (const char* s : {"has", "have", "had"}) m[s] = Kind::have;
+        for (const char* s : {"can", "could", "will", "would", "should", "may", "might", "must"}) m[s] = Kind::modal;
+        for (const char* s : {"i", "we", "they", "he", "she"}) m[s] = Kind::subject;
+        for (const char* s : {"it", "you", "them", "us"}) m[s] = Kind::object;
+        m["to"] = Kind::infinitive;
         return m;
     }();
     const auto it = map.find(w);
     return it == map.end() ? Kind::other : it->second;
 }
 
-// After `a`, can `b` stand in a sentence? Only the clear cases count as impossible.
+bool is_verb(Kind k) { return k == Kind::be || k == Kind::have || k == Kind::modal; }
+
+// After `a`, can `b` stand in a sentence? Only the clear cases count as impossible. `parted`: a comma
+// or the sentence's end stands between.
 bool impossible(Kind a, Kind b, bool parted, std::string_view first, std::string_view second) {
     switch (a) {
         case Kind::determiner: return parted || b != Kind::other;
-        case Kind::preposition:
-            if (first == "than" || first == "for" || first == "by" || first == "at" || first == "with")
-                return b == Kind::conjunction || (b == Kind::auxiliary && first != "than");
-            return b == Kind::auxiliary || b == Kind::conjunction || (b == Kind::preposition && second != "at" && second != "between" && second != "during");
-        case Kind::conjunction: return !parted && (b == Kind::conjunction && second != "if" && second != "because" && second != "so" && second != "although" && second != "but");
-        case Kind::auxiliary:
-            return !parted && (b == Kind::auxiliary && first == second);
-        case Kind::pronoun: return !parted && (b == Kind::determiner && second != "a" && second != "the" && second != "every" && second != "each" && second != "its" && second != "our" && second != "my");
+        case Kind::preposition: return !parted && (is_verb(b) || b == Kind::conjunction || b == Kind::subject || (b == Kind::preposition && first != "than" && second != "at" && second != "between" && second != "during") || b == Kind::infinitive);
+        case Kind::conjunction: return !parted && (b == Kind::conjunction && second != "if" && second != "because" && second != "although" && second != "but" && first != second);
+        case Kind::be: return !parted && (b == Kind::be || b == Kind::have || b == Kind::modal || b == Kind::subject);
+        case Kind::have: return !parted && (is_verb(b) || b == Kind::subject || b == Kind::conjunction);
+        case Kind::modal: return !parted && (b == Kind::be || b == Kind::determiner || b == Kind::preposition || b == Kind::modal || b == Kind::infinitive || b == Kind::conjunction);
+        case Kind::subject: return !parted && (b == Kind::determiner || b == Kind::preposition || b == Kind::subject || b == Kind::object || b == Kind::infinitive);
+        case Kind::object: return !parted && (b == Kind::subject && first == "it");
+        case Kind::infinitive: return !parted && (is_verb(b) || b == Kind::conjunction || b == Kind::preposition || b == Kind::subject || b == Kind::infinitive) && second != "have";
         case Kind::other: return false;
     }
     return false;
+}
+
+// Brackets that close what was not opened.
+void judge_brackets(const Text& text, double& bad, double& evidence) {
+    int depth = 0;
+    char before = ' ';
+    for (const char c : text.original) {
+        if (c == '(') ++depth, evidence += 1;
+        if (c == ')') {
+            if (depth > 0)
+                --depth;
+            else if (before < '0' || before > '9')  // "1)" is an item, not a bracket
+                bad += 1;
+        }
+        before = c;
+    }
+    bad += depth;
+}
+
+// Sentences that begin small although others begin large, and large beginnings in the middle of
+// sentences: a writer does one or the other, thrown words do both. Returns the lesser of the two.
+u32 mixed_beginnings(const Text& text) {
+    u32 small = 0, inside = 0;
+    for (std::size_t i = 1; i < text.sentences.size(); ++i) {
+        const u32 first = text.sentences[i].first;
+        const Token& t = text.tokens[first];
+        const u32 from = text.tokens[first - 1].end;
+        const bool new_line = std::find(text.original.begin() + static_cast<std::ptrdiff_t>(from), text.original.begin() + static_cast<std::ptrdiff_t>(t.begin), '\n') !=
+                              text.original.begin() + static_cast<std::ptrdiff_t>(t.begin);
+        if (!t.literal && !t.symbol && !t.capital && !new_line) ++small;
+    }
+    for (const Sentence& s : text.sentences)
+        for (u32 t = s.first + 1; t < s.last; ++t) {
+            const Token& token = text.tokens[t];
+            const bool plain = token.capital && !token.literal && token.word.size() >= 2 && token.before < Break::clause && token.begin + 1 < text.original.size() &&
+                               std::islower(static_cast<unsigned char>(text.original[token.begin + 1])) != 0;
+            if (plain && token.begin != text.tokens[t - 1].begin) ++inside;
+        }
+    return std::min(small, inside);
 }
 
 std::vector<u32> count_in_sentences(std::string_view set, const Text& text, const Occurrences& found, const Vocabulary& vocabulary) {
@@ -78,8 +122,8 @@ Prose judge_prose(const Text& text, const Occurrences& found, const Vocabulary& 
         hedged += hedges[i] > 0 ? 1 : 0;
     }
     out.hedged_share = n == 0 ? 0 : static_cast<double>(hedged) / static_cast<double>(n);
-    std::size_t list_tokens = 0, empties = 0, determiners = 0;
-    double bad = 0;
+    std::size_t list_tokens = 0, empties = 0;
+    double bad = 0, evidence = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const Sentence& s = text.sentences[i];
         std::vector<u32> items;
@@ -104,26 +148,33 @@ Prose judge_prose(const Text& text, const Occurrences& found, const Vocabulary& 
             out.list_items += static_cast<u32>(items.size());
             list_tokens += tokens;
         }
-        if (fluff[i] >= 2 || (fluff[i] == 1 && (tokens <= 10 || items.size() >= 4))) {
+        if (fluff[i] >= 2 || (fluff[i] == 1 && (tokens <= 8 || items.size() >= 4))) {
             out.empty[i] = true;
             ++empties;
         }
         for (u32 t = s.first; t < s.last; ++t) {
-            const Kind a = kind_of(text.tokens[t].word);
+            const Token& here = text.tokens[t];
+            const Kind a = kind_of(here.word);
             if (a == Kind::other) continue;
+            evidence += 1;
             const bool at_end = t + 1 == s.last;
-            const bool parted = at_end || text.tokens[t + 1].before >= Break::comma;
-            const Kind b = at_end ? Kind::other : kind_of(text.tokens[t + 1].word);
-            ++determiners;
-            if (text.tokens[t].capital && t > s.first && text.tokens[t].before == Break::none && text.tokens[t].word != "i" && text.tokens[t].word.size() > 1) bad += 1;
-            if (at_end && (a == Kind::conjunction || a == Kind::determiner)) bad += 1;
-            else if (impossible(a, b, parted, text.tokens[t].word, at_end ? std::string_view() : std::string_view(text.tokens[t + 1].word))) bad += 1;
+            const Token* next = at_end ? nullptr : &text.tokens[t + 1];
+            if (next != nullptr && next->begin == here.begin) continue;  // two words of one contraction
+            const bool parted = at_end || next->before >= Break::comma;
+            if (here.capital && t > s.first && here.before == Break::none && here.word != "i") bad += 1;
+            if (at_end && (a == Kind::conjunction || a == Kind::subject))
+                bad += 1;
+            else if (impossible(a, next == nullptr ? Kind::other : kind_of(next->word), parted, here.word, next == nullptr ? std::string_view() : std::string_view(next->word)))
+                bad += 1;
         }
     }
+    judge_brackets(text, bad, evidence);
+    out.mixed = mixed_beginnings(text);
+    out.sentences = static_cast<u32>(n);
     out.list_share = text.tokens.empty() ? 0 : static_cast<double>(list_tokens) / static_cast<double>(text.tokens.size());
     out.empty_share = n == 0 ? 0 : static_cast<double>(empties) / static_cast<double>(n);
-    out.order_evidence = static_cast<u32>(determiners);
-    out.disorder = determiners == 0 ? 0 : bad / static_cast<double>(determiners);
+    out.order_evidence = static_cast<u32>(evidence);
+    out.disorder = evidence == 0 ? 0 : bad / evidence;
     return out;
 }
 

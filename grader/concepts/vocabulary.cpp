@@ -20,7 +20,9 @@ constexpr int kMaxRepeats = 3;
 
 const std::unordered_set<std::string>& articles() {
     static const std::unordered_set<std::string> set = {"the", "a",   "an",   "its",   "our",   "my",   "their", "your",
-                                                        "this", "that", "these", "those", "some", "very", "just", "really"};
+                                                        "this", "that", "these", "those", "some", "very", "just", "really", "quite",
+                                                        "extremely", "truly", "highly", "rather", "significant", "important", "crucial", "overall", "entire",
+                                                        "actual", "own", "current", "particular", "specific", "respective", "certain", "so-called"};
     return set;
 }
 
