@@ -32,9 +32,9 @@ TEST_SUITE("interview") {
         CHECK(all.rank_correlation() >= 0.9);
     }
     TEST_CASE("our own corpus is marked as a fair reader would") {
-        for (const char* name : {"answers_a", "answers_b"}) {
+        for (const char* name : {"answers_a", "answers_b", "answers_c"}) {
             const auto answers = read_labelled(std::string(OOMLAB_SOURCE_DIR "/tests/grader/corpus/") + name + ".jsonl");
-            REQUIRE(answers.size() >= 50);
+            REQUIRE(answers.size() >= 20);
             test::Agreement all;
             for (const Labelled& a : answers) {
                 const Mark m = mark_answer(rubric(a.question), a.answer);
