@@ -2,7 +2,9 @@
 #include <cstdio>
 
 #include "kernels/base/result.hpp"
+#include "labs/runner/run_scenario.hpp"
 #include "ui/cli/command.hpp"
+#include "ui/cli/course.hpp"
 
 namespace oomlab::cli {
 
@@ -28,7 +30,15 @@ int run(int argc, char** argv) {
         return 2;
     }
     if (app.get_subcommands().empty()) {
+        // Inside a learner's folder: where one stands and what to do now.
+        if (!runner::learner_folder(".").empty()) {
+            auto here = course_here();
+            if (!here) return report(here.error());
+            std::fputs(standing(*here).c_str(), stdout);
+            return 0;
+        }
         std::fputs(app.help().c_str(), stdout);
+        std::fputs("\nNew here? oomlab start DIR makes the course's folder.\n", stdout);
         return 0;
     }
     return exit_status;

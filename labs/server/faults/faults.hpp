@@ -56,7 +56,4 @@ class Faults {
     std::vector<Active> active_;
 };
 
-// The fault that `drawn` stands for: a function of its seed.
-FaultSpec draw_fault(const FaultSpec& drawn, const ServerConfig& config);
-
 }  // namespace oomlab::server
