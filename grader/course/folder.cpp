@@ -99,7 +99,8 @@ Result<Folder> Folder::find(const std::string& from) {
             out.score = p.value("score", -1.0);
             out.last_check = p.value("last_check", "");
             out.prediction_locked = p.value("prediction_locked", false);
-            for (const auto& [key, value] : p.value("predicted", json::object()).items()) out.predicted[key] = value.get<std::string>();
+            const json predicted = p.value("predicted", json::object());
+            for (const auto& [key, value] : predicted.items()) out.predicted[key] = value.get<std::string>();
         }
     } catch (const json::exception& e) {
         const std::string aside = path + ".broken";

@@ -711,11 +711,11 @@ void Engine::report(Failure& f) {
     r.rounded_bytes = f.alloc.rounded_bytes;
     r.segment_bytes = f.alloc.segment_bytes;
     r.limit_bytes = f.alloc.allowed_bytes != 0 ? f.alloc.allowed_bytes : device_.props().memory_limit_bytes;
-    if (const auto info = device_.memory().mem_info()) {
-        r.device_total_bytes = info->total_bytes;
-        r.device_free_bytes = info->free_bytes;
-        r.other_processes_bytes = info->other_processes_bytes;
-    }
+    const auto asked = device_.memory().mem_info();
+    const MemInfo info = asked ? *asked : recorder_.last_mem_info();
+    r.device_total_bytes = info.total_bytes;
+    r.device_free_bytes = info.free_bytes;
+    r.other_processes_bytes = info.other_processes_bytes;
     const CachingAllocator* allocator = instance_ ? &instance_->ledger.allocator() : nullptr;
     if (allocator != nullptr) {
         r.allocated_bytes = allocator->memory_allocated();

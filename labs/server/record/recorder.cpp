@@ -135,6 +135,7 @@ void Recorder::observe_device(const CachingAllocator* allocator) {
     ring_time_us_ = now_us();
     const auto info = device_.memory().mem_info();
     if (!info) return;
+    last_info_ = *info;
     const u64 used = info->total_bytes - info->free_bytes;
     device_used_.set(used);
     device_used_peak_ = std::max(device_used_peak_, used);

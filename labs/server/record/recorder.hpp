@@ -74,6 +74,8 @@ class Recorder final : public AllocatorObserver {
 
     Counters counters;
     u64 peak_device_used() const { return device_used_peak_; }
+    // What the device said last: a dead context does not answer any more.
+    const MemInfo& last_mem_info() const { return last_info_; }
     std::array<u64, kOwners> owners_now(const CachingAllocator* allocator);
     const std::array<u64, kOwners>& owners_peak() const { return peaks_; }
     trace::Writer* writer() { return writer_; }
@@ -116,6 +118,7 @@ class Recorder final : public AllocatorObserver {
     std::array<bool, kOwners> outside_{};
     u64 device_used_peak_ = 0, reserved_now_ = 0;
     double last_sample_s_ = -1e9;
+    MemInfo last_info_{};
     i64 ring_time_us_ = 0;
 };
 
