@@ -374,7 +374,9 @@ std::optional<GatewayRule> parse_gateway_rule(const std::string& text) {
 }
 
 Result<Scenario> parse_scenario(std::string_view text, const std::string& file) {
-    OOMLAB_TRY(root, parse_toml(text, file));
+    auto parsed = parse_toml(text, file);
+    if (!parsed) return fail(Error::parse(one_line(parsed.error().message)));
+    const toml::table root = std::move(*parsed);
     std::optional<Error> error;
     Scenario s;
     s.path = file;
@@ -400,7 +402,7 @@ Result<Scenario> parse_scenario(std::string_view text, const std::string& file) 
     for (const toml::table* t : r.tables("fault")) s.faults.push_back(read_fault(Reader(*t, file, "fault.", error)));
     read_fix(section("fix"), s.fix);
     r.finish();
-    if (error) return fail(*error);
+    if (error) return fail(Error::parse(one_line(error->message)));
     return s;
 }
 

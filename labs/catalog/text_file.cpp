@@ -48,6 +48,13 @@ std::optional<double> parse_seconds(std::string_view text) {
     return std::nullopt;
 }
 
+std::string one_line(std::string text) {
+    for (char& c : text) {
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    }
+    return text;
+}
+
 std::string nearest(std::string_view word, const std::vector<std::string>& known) {
     std::string best;
     std::size_t best_distance = 4;
