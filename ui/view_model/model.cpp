@@ -261,6 +261,7 @@ void Model::add_sample(i64 time_us, const trace::SampleRecord& s) {
             std::max(serving_activation_peak_,
                      s.owner[static_cast<std::size_t>(Owner::activations)].high);
     if (s.total_bytes > 0) total_bytes_ = s.total_bytes;
+    if (s.kv_blocks_total > 0) kv_blocks_total_ = s.kv_blocks_total;
     last_sample_ = s;
     tiers_.add(bucket);
 }
@@ -299,7 +300,7 @@ std::optional<Figures> Model::figures_at(i64 time_us) const {
     f.reserved_bytes = now(kReserved);
     f.inactive_split_bytes = now(kInactiveSplit);
     f.kv_blocks_used = now(kKvUsed);
-    f.kv_blocks_total = last_sample_ ? last_sample_->kv_blocks_total : 0;
+    f.kv_blocks_total = kv_blocks_total_;
     f.running = now(kRunning);
     f.waiting = now(kWaiting);
     return f;

@@ -86,6 +86,7 @@ class Model {
     u64 used_peak_bytes() const { return used_peak_; }
     u64 serving_activation_peak_bytes() const { return serving_activation_peak_; }
     u64 total_bytes() const { return total_bytes_; }
+    u64 kv_blocks_total() const { return kv_blocks_total_; }    // of the pool, also after it was let go
     bool killed() const;                                        // SIGKILL, whoever sent it
     bool host_oom() const { return run_.host.kernel_killed(); } // the kernel's own, proven
     const diagnosis::RunFacts& run() const { return run_; }     // the same trace, as a diagnosis reads it
@@ -125,7 +126,7 @@ class Model {
     std::optional<trace::SampleRecord> last_sample_;
     std::optional<trace::HostSampleRecord> host_;
     std::array<u64, kOwners> owner_peaks_{};
-    u64 used_peak_ = 0, serving_activation_peak_ = 0, total_bytes_ = 0;
+    u64 used_peak_ = 0, serving_activation_peak_ = 0, total_bytes_ = 0, kv_blocks_total_ = 0;
     std::vector<Event> events_;
     std::vector<i64> preemption_times_us_;
     u64 events_not_listed_ = 0;

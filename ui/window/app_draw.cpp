@@ -157,6 +157,19 @@ void App::draw(float width, float height, Probe* probe) {
     Layout l = layout(width, height, ui);
     ui.compact = l.one_at_a_time;
 
+    // The gaps between the panels, and what no panel covers.
+    const float gap = std::round(kit_.em * 0.35f);
+    ImDrawList& ground = *ImGui::GetBackgroundDrawList();
+    const auto edge = [&](const Rect& r) {
+        if (r.width() < 1 || r.height() < 1) return;
+        const ImU32 ink = Kit::colour(kit_.theme.background);
+        ground.AddRectFilled({r.x1, r.y0 - gap}, {r.x1 + gap, r.y1 + gap}, ink);
+        ground.AddRectFilled({r.x0, r.y1}, {r.x1, r.y1 + gap}, ink);
+        ground.AddRectFilled({r.x0, r.y0 - gap}, {r.x1, r.y0}, ink);
+    };
+    for (const Rect* r : {&l.status, &l.tabs, &l.controls, &l.caption}) edge(*r);
+    for (const Rect& r : l.panel) edge(r);
+
     draw_status(ui, l.status);
     if (l.one_at_a_time) draw_tabs(ui, l.tabs);
     const bool nothing = !trace_ || model().revision() == 0;

@@ -189,8 +189,8 @@ void paint_lane(Canvas& canvas, int y0, int y1, Lane lane, const view::Model& mo
                 if (c.any)
                     most = std::max(most, c.bucket.value[view::kRunning].high +
                                               c.bucket.value[view::kWaiting].high);
-        } else if (model.last_sample()) {
-            most = std::max<u64>(1, model.last_sample()->kv_blocks_total);
+        } else {
+            most = std::max<u64>(1, model.kv_blocks_total());
         }
         for (int x = 0; x < width; ++x) {
             const Column& c = columns[static_cast<std::size_t>(x)];

@@ -105,7 +105,8 @@ void draw_budget(Ui& ui, const Rect& rect) {
     ImDrawList& draw = *ImGui::GetWindowDrawList();
     const u64 total = ui.model.total_bytes();
     if (total == 0) {
-        kit.note("budget.empty", "No sample yet: the server has not touched the device. It shows here as soon as it does.");
+        kit.note("budget.empty", ui.link.live ? "No sample yet: the server has not touched the device. It shows here as soon as it does."
+                                              : "No sample: the server ended before it touched the device.");
         kit.end_panel();
         return;
     }
@@ -149,7 +150,9 @@ void draw_budget(Ui& ui, const Rect& rect) {
             const paint::OwnerLook& look = paint::owner_look(l.owner);
             kit.swatch(l.owner, lx, ly + 1, kit.fonts.small_px - 2);
             const std::string said =
-                l.predicted_bytes
+                l.predicted_bytes && l.measured_bytes == 0
+                    ? fmt::format("{}: {} predicted, none measured", look.name, gib(*l.predicted_bytes))
+                : l.predicted_bytes
                     ? fmt::format("{} {}: {} ({:+.1f}%)", look.name, gib(l.measured_bytes),
                                   human_bytes_signed(l.error_bytes()), 100 * l.error_share())
                     : fmt::format("{} {}: not predicted", look.name, gib(l.measured_bytes));

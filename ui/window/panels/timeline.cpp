@@ -119,11 +119,13 @@ void lines(Ui& ui, const Scale& s) {
         kit.text_at(id, chip_x + kit.em * 0.2f, y + 2, said, kit.theme.text, kit.fonts.small);
         chip_x += wide + kit.em * 0.4f;
     };
-    chip("timeline.capacity", cap, "capacity " + gib(total));
     if (!ui.prediction.empty()) {
         const float y = s.y(static_cast<double>(ui.prediction.sum_bytes()));
         dashed(draw, s.plot.x0, y, s.plot.x1, y, Kit::colour(kit.theme.text), kit.em * 0.5f, 1.5f);
+        chip("timeline.capacity", cap, "capacity " + gib(total));
         chip("timeline.predicted", y, "predicted " + gib(ui.prediction.sum_bytes()));
+    } else {
+        chip("timeline.capacity", cap, "capacity " + gib(total));
     }
     const view::Growth* g = ui.summary.leading;
     if (g != nullptr && ui.summary.figures) {
@@ -171,14 +173,21 @@ void failures(Ui& ui, const Scale& s) {
 
 // The least that was held, the cache left out, while the server was past loading.
 u64 lowest_use(const view::Model& model, const TimeRange& range) {
-    i64 from = range.from_us;
-    for (const view::PhaseMark& mark : model.phases())
-        if (mark.phase == trace::Phase::serving) from = std::max(from, mark.time_us);
-    const auto slice = model.tiers().slice(from, range.to_us, 512);
+    i64 from = range.from_us, until = range.to_us;
+    bool serving = false;
+    for (const view::PhaseMark& mark : model.phases()) {
+        if (serving) until = std::min(until, mark.time_us);   // shutting down lets everything go
+        serving = mark.phase == trace::Phase::serving;
+        if (serving) {
+            from = std::max(range.from_us, mark.time_us);
+            until = range.to_us;
+        }
+    }
+    const auto slice = model.tiers().slice(from, until, 512);
     u64 lowest = UINT64_MAX;
     for (const view::Bucket& b : slice.buckets) {
         const u64 used = b.value[view::kDeviceUsed].now, cached = b.value[static_cast<std::size_t>(Owner::cached)].now;
-        if (b.begin_us >= from) lowest = std::min(lowest, used - std::min(used, cached));
+        if (b.begin_us >= from && b.end_us <= until) lowest = std::min(lowest, used - std::min(used, cached));
     }
     return lowest == UINT64_MAX ? 0 : lowest;
 }

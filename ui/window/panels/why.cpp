@@ -52,8 +52,6 @@ void chart(Ui& ui) {
     rung("why.chart.else", "none of these", c.otherwise, c.type == 3, c.type == 3, !both && c.type != 3);
     const diagnosis::Diagnosis& d = ui.summary.diagnosis;
     if (!d.summary.empty()) kit.text("why.because", d.summary);
-    for (std::size_t i = 0; i < d.evidence.size() && i < 6; ++i)
-        kit.note(fmt::format("why.evidence{}", i).c_str(), d.evidence[i]);
 }
 
 void remedies(Ui& ui) {
@@ -78,6 +76,15 @@ void remedies(Ui& ui) {
         ImGui::Dummy({wide, kit.em});
         kit.text(fmt::format("why.remedy{}", i).c_str(), r.what);
     }
+}
+
+void evidence(Ui& ui) {
+    const diagnosis::Diagnosis& d = ui.summary.diagnosis;
+    if (d.evidence.empty()) return;
+    ImGui::Dummy({1, ui.kit.em * 0.2f});
+    ui.kit.note("why.evidence.title", "What proves it");
+    for (std::size_t i = 0; i < d.evidence.size() && i < 6; ++i)
+        ui.kit.text(fmt::format("why.evidence{}", i).c_str(), d.evidence[i]);
 }
 
 }  // namespace
@@ -136,6 +143,7 @@ void draw_why(Ui& ui, const Rect& rect) {
     ImGui::Dummy({1, kit.em * 0.2f});
     chart(ui);
     if (s.failure != nullptr) remedies(ui);
+    evidence(ui);
     if (s.failure != nullptr && !s.failure->text.empty()) {
         ImGui::Dummy({1, kit.em * 0.2f});
         kit.note("why.message.title", "The message that people see");

@@ -145,7 +145,7 @@ void GlfwWindow::State::frame(App& running) {
     ImGui::Render();
     int width = 0, height = 0;
     glfwGetFramebufferSize(window, &width, &height);
-    const ImVec4 ground = Kit::vec(running.kit().theme.background);
+    const ImVec4 ground = Kit::vec(running.kit().theme.panel);
     glViewport(0, 0, width, height);
     glClearColor(ground.x, ground.y, ground.z, 1);
     glClear(GL_COLOR_BUFFER_BIT);

@@ -98,7 +98,7 @@ void Offscreen::frame(App& app, Probe* probe) {
     ImGui::NewFrame();
     app.draw(io.DisplaySize.x, io.DisplaySize.y, probe);
     ImGui::Render();
-    const ImVec4 ground = Kit::vec(app.kit().theme.background);
+    const ImVec4 ground = Kit::vec(app.kit().theme.panel);
     glViewport(0, 0, width_, height_);
     glClearColor(ground.x, ground.y, ground.z, 1);
     glClear(GL_COLOR_BUFFER_BIT);
