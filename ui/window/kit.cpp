@@ -107,9 +107,9 @@ void Kit::begin_panel(const char* id, const char* title, const Rect& rect, bool 
     if (layer == Layer::panel) flags |= ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoBackground;
     if (scrolls) flags &= ~ImGuiWindowFlags_NoScrollbar;
     else flags |= ImGuiWindowFlags_NoScrollWithMouse;
-    if (focused) ImGui::PushStyleColor(ImGuiCol_Border, colour(theme.accent));
     ImGui::Begin(id, nullptr, flags);
-    if (focused) ImGui::PopStyleColor();
+    if (focused)   // the ring is ours: a window without background has no border
+        ImGui::GetWindowDrawList()->AddRect({rect.x0 + 1, rect.y0 + 1}, {rect.x1 - 1, rect.y1 - 1}, colour(theme.accent), 0, 0, 2);
     scrolls_ = scrolls;
     panel_ = id;
     note_drawn(id, "", rect);

@@ -70,6 +70,7 @@ Result<void> render_png(const RenderOptions& o) {
     }
     app.state().map_mode = o.map_mode;
     const view::Model& m = app.model();
+    app.state().fit(m);   // a moment is shown within the whole run
     OOMLAB_TRY_VOID(go_to(app.state(), m, o.at));
     if (!o.panels.empty()) {
         const i64 moment = app.state().moment_us(m);

@@ -190,7 +190,10 @@ void paint_lane(Canvas& canvas, int y0, int y1, Lane lane, const view::Model& mo
                     most = std::max(most, c.bucket.value[view::kRunning].high +
                                               c.bucket.value[view::kWaiting].high);
         } else {
+            // A pool that grows on demand has no size of its own: the most that was used is the scale.
             most = std::max<u64>(1, model.kv_blocks_total());
+            for (const Column& c : columns)
+                if (c.any) most = std::max(most, c.bucket.value[view::kKvUsed].high);
         }
         for (int x = 0; x < width; ++x) {
             const Column& c = columns[static_cast<std::size_t>(x)];
