@@ -86,7 +86,7 @@ LinkState App::link_state() const {
         link.text = "nothing is open";
         return link;
     }
-    link.live = !trace_->finished();
+    link.live = link.coming = !trace_->finished();
     link.text = link_ != nullptr ? link_->text() : link.live ? "live" : "finished";
     if (link_ != nullptr) link.problem = link_->problem();
     if (link.problem.empty()) link.problem = trace_->damage();

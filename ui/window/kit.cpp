@@ -108,8 +108,12 @@ void Kit::begin_panel(const char* id, const char* title, const Rect& rect, bool 
     if (scrolls) flags &= ~ImGuiWindowFlags_NoScrollbar;
     else flags |= ImGuiWindowFlags_NoScrollWithMouse;
     ImGui::Begin(id, nullptr, flags);
-    if (focused)   // the ring is ours: a window without background has no border
-        ImGui::GetWindowDrawList()->AddRect({rect.x0 + 1, rect.y0 + 1}, {rect.x1 - 1, rect.y1 - 1}, colour(theme.accent), 0, 0, 2);
+    if (focused) {   // the ring is ours: a window without background has no border
+        ImDrawList& draw = *ImGui::GetWindowDrawList();
+        draw.PushClipRectFullScreen();
+        draw.AddRect({rect.x0 + 1, rect.y0 + 1}, {rect.x1 - 1, rect.y1 - 1}, colour(theme.accent), 0, 0, 2);
+        draw.PopClipRect();
+    }
     scrolls_ = scrolls;
     panel_ = id;
     note_drawn(id, "", rect);

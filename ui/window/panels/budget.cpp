@@ -105,7 +105,7 @@ void draw_budget(Ui& ui, const Rect& rect) {
     ImDrawList& draw = *ImGui::GetWindowDrawList();
     const u64 total = ui.model.total_bytes();
     if (total == 0) {
-        kit.note("budget.empty", ui.link.live ? "No sample yet: the server has not touched the device. It shows here as soon as it does."
+        kit.note("budget.empty", ui.link.coming ? "No sample yet: the server has not touched the device. It shows here as soon as it does."
                                               : "No sample: the server ended before it touched the device.");
         kit.end_panel();
         return;

@@ -222,7 +222,7 @@ void draw_map(Ui& ui, MapPanel& panel, const Rect& rect) {
     const std::string& problem = grid ? panel.kv.problem : panel.blocks.problem;
     if (!held || !problem.empty()) {
         kit.note("map.empty", !problem.empty() ? std::string_view(problem)
-                              : !ui.link.live  ? "No map in this trace: the server ended before there was one."
+                              : !ui.link.coming ? "No map in this trace: the server ended before there was one."
                               : grid           ? "No map of the KV pool yet: the first comes when the pool is made and a request runs."
                                                : "No map of blocks yet: the first comes when the server allocates, one comes with every failure.");
         kit.end_panel();

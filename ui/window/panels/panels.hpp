@@ -23,6 +23,7 @@ enum class PanelId : int { none, course, budget, timeline, map, why, events, cou
 // Where the data come from, in words.
 struct LinkState {
     bool live = false;
+    bool coming = true;    // more may come: live, or nothing is open yet
     std::string text;      // "live", "finished", "reconnecting: last data at ..."
     std::string problem;   // damage, drops; "" when all is well
 };

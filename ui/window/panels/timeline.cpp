@@ -341,8 +341,8 @@ void draw_timeline(Ui& ui, TimelinePanel& panel, const Rect& rect) {
     kit.begin_panel("timeline", title.c_str(), rect, false, ui.focus == PanelId::timeline);
     const Rect in = kit.content();
     if (ui.model.tiers().samples() == 0) {
-        kit.note("timeline.empty", ui.link.live
-                                       ? "No sample yet: the server is starting. The first one shows here by itself."
+        kit.note("timeline.empty", ui.link.coming
+                                       ? "No sample yet. The first one shows here by itself, as soon as a run begins."
                                        : "This trace holds no samples: the server ended before it touched the device.");
         kit.end_panel();
         return;
