@@ -324,7 +324,7 @@ TEST_CASE("map: segments without a hole are left out on demand, and their bytes 
     CHECK(d.seen().shows("without a hole not drawn"));
 }
 
-TEST_CASE("course: the box, the lock, then run; the same letters as in the terminal") {
+TEST_CASE("course: the box, the lock, then run and the same letters as in the terminal") {
     test::TempDir dir;
     WindowDriver d(1440, 900);
     FakeCourse course;
@@ -374,7 +374,7 @@ TEST_CASE("course: an interview question is asked, answered and handed in") {
     check_no_faults(d);
 }
 
-TEST_CASE("controls: pause, step and speed go to the server; knobs run it again") {
+TEST_CASE("controls: pause, step and speed go to the server and knobs run it again") {
     test::TempDir dir;
     WindowDriver d(1440, 900);
     FakeControl control;
