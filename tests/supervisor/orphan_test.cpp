@@ -124,7 +124,7 @@ TEST_CASE("orphans: a supervisor killed at a random moment leaves nothing") {
     CHECK(alive_when_killed > 0);
 }
 
-TEST_CASE("orphans: supervisor and janitor both killed: the server dies, the next start sweeps" * doctest::may_fail()) {
+TEST_CASE("orphans: supervisor and janitor both killed: the server dies, the next start sweeps") {
     if (!no_cgroup_reason().empty()) {
         MESSAGE("skipped: no cgroup can be had: " << no_cgroup_reason());
         return;
@@ -147,6 +147,11 @@ TEST_CASE("orphans: supervisor and janitor both killed: the server dies, the nex
     for (int i = 0; i < 2000 && living("double.trace") > 0; ++i) pass_ms(2);
     CHECK(living("double.trace") == 0);
     CHECK(groups_of(pid) <= 1);   // another test may have swept it by now
-    CHECK(no_cgroup_reason().empty());   // probing makes a group, and sweeps first
+    // Probing makes a group, and sweeps first. A group whose dead are not reaped yet is busy for a
+    // moment: a later start takes it.
+    for (int i = 0; i < 250 && groups_of(pid) > 0; ++i) {
+        CHECK(no_cgroup_reason().empty());
+        if (groups_of(pid) > 0) pass_ms(20);
+    }
     CHECK(groups_of(pid) == 0);
 }
