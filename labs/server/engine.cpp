@@ -410,6 +410,7 @@ Outcome<void> Engine::serve() {
 Outcome<void> Engine::step(StepPlan& plan) {
     Instance& in = *instance_;
     Scheduler& scheduler = *in.scheduler;
+    failed_step_ = {};
     scheduler.plan(plan);
     if (plan.stuck != StepPlan::Stuck::no) {
         const Request& r = requests_[plan.stuck_request];
@@ -445,7 +446,7 @@ Outcome<void> Engine::step(StepPlan& plan) {
                 f.request = item.sequence->request;
             }
         }
-        plan_ = &plan;
+        failed_step_ = {plan.prefill_tokens, plan.decode_tokens, plan.items.size(), plan.longest_prompt};
         return fail(std::move(f));
     }
     auto ended = device_.end_step();
@@ -700,13 +701,10 @@ void Engine::report(Failure& f) {
     r.sticky = f.device.sticky() ? 1 : 0;
     r.capped = f.alloc.capped || (device_.props().memory_limit_bytes != 0 && f.kind == trace::FailureKind::allocator_oom) ? 1 : 0;
     r.request = f.request;
-    if (plan_ != nullptr) {
-        r.step_prefill_tokens = static_cast<u32>(plan_->prefill_tokens);
-        r.step_decode_tokens = static_cast<u32>(plan_->decode_tokens);
-        r.step_requests = static_cast<u32>(plan_->items.size());
-        r.longest_prompt = static_cast<u32>(plan_->longest_prompt);
-        plan_ = nullptr;
-    }
+    r.step_prefill_tokens = static_cast<u32>(failed_step_.prefill_tokens);
+    r.step_decode_tokens = static_cast<u32>(failed_step_.decode_tokens);
+    r.step_requests = static_cast<u32>(failed_step_.requests);
+    r.longest_prompt = static_cast<u32>(failed_step_.longest_prompt);
     r.requested_bytes = f.kind == trace::FailureKind::allocator_oom ? f.alloc.requested_bytes : f.device.bytes;
     r.rounded_bytes = f.alloc.rounded_bytes;
     r.segment_bytes = f.alloc.segment_bytes;

@@ -59,6 +59,11 @@ class Engine final : public SchedulerObserver, public BlockSource {
     const trace::FinishRecord& finish_record() const { return finish_; }
     const trace::BudgetRecord& budget() const { return budget_; }
     const std::optional<Failure>& failure() const { return first_failure_; }
+    // What the step that failed was made of; zeros when none did.
+    struct FailedStep {
+        u64 prefill_tokens = 0, decode_tokens = 0, requests = 0, longest_prompt = 0;
+    };
+    const FailedStep& failed_step() const { return failed_step_; }
     const Recorder& recorder() const { return recorder_; }
     const std::vector<RequestResult>& results() const { return results_; }
     // Tokens of every finished request by number (chips that compute).
@@ -134,7 +139,7 @@ class Engine final : public SchedulerObserver, public BlockSource {
     u64 peak_allocated_ = 0, peak_reserved_ = 0;
     bool restart_asked_ = false, stopped_ = false;
     double down_until_s_ = 0;
-    const StepPlan* plan_ = nullptr;     // the step that failed, for its figures
+    FailedStep failed_step_;
 };
 
 }  // namespace oomlab::server

@@ -70,7 +70,11 @@ TEST_CASE("engine: the activation cliff stands where the law puts it, whatever t
 TEST_CASE("engine: chunked prefill makes the cliff vanish up to max_model_len") {
     for (const u64 prompt : {19000u, 24000u, 24574u}) {
         CAPTURE(prompt);
-        CHECK(run_server(cliff(prompt))->exit_status == 1);
+        auto died = run_server(cliff(prompt));
+        CHECK(died->exit_status == 1);
+        CHECK(died->engine->failed_step().longest_prompt == prompt);
+        CHECK(died->engine->failed_step().prefill_tokens == prompt);
+        CHECK(died->engine->failed_step().requests == 1);
         auto chunked = run_server(cliff(prompt, 1, ""));
         CHECK(chunked->exit_status == 0);
         CHECK(chunked->engine->finish_record().completed == 1);

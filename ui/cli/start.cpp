@@ -3,9 +3,11 @@
 #include <time.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "kernels/base/prng.hpp"
+#include "labs/runner/run_scenario.hpp"
 #include "ui/cli/command.hpp"
 #include "ui/cli/course.hpp"
 
@@ -37,6 +39,11 @@ void add_start(CLI::App& app, int& exit_status) {
         fmt::print("{}: {}\n\n", folder->root(), folder->made.empty() ? "the course was here already, nothing was changed" : fmt::format("{} files made", folder->made.size()));
         CourseHere here{std::move(*exercises), std::move(*folder)};
         fmt::print("{}\nGo on:  cd {}  and then  oomlab\n", standing(here), here.folder.root());
+        const std::string place = runner::programs_dir();
+        const char* path = std::getenv("PATH");
+        if (path == nullptr || (":" + std::string(path) + ":").find(":" + place + ":") == std::string::npos) {
+            fmt::print("oomlab is not on your PATH yet:  export PATH=\"{}:$PATH\"\n", place);
+        }
         exit_status = 0;
     });
 }
